@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from fractions import Fraction
 from itertools import count
 
@@ -25,6 +26,7 @@ def begun_at(document: EditedDocument, now: Fraction) -> EditedDocument:
         if chain not in chains:
             chains[chain] = _gone(chain, now)
     known.copied_to(fresh.admission.register, chains)
+    fresh.admission.open = deepcopy(document.admission.open)
     return fresh
 
 
@@ -41,7 +43,7 @@ def _begun(content: Sequence[Content], now: Fraction, numbers: count[int], chain
             case Lived(node, namespaces, _, place, inner):
                 host.append(Lived(node, namespaces, now, place, _begun(inner, now, numbers, chains)))
             case Chain(depth, between, _, versions):
-                chain = chains[each] = Chain(depth, between, host, inside=each.inside)
+                chain = chains[each] = Chain(depth, between, host, inside=each.inside, is_open_end=each.is_open_end)
                 host.append(chain)
                 shown = _begun(versions[-1].content, now, numbers, chains)
                 chain.versions.append(Version(now, next(numbers), shown))

@@ -13,7 +13,7 @@ from anabranch.algebra.display.display import Piece
 from anabranch.algebra.display.publishing import Published, heartbeat
 from anabranch.algebra.display.replay import Replay
 from anabranch.bench.parts.steady import RISEN, LongRun
-from anabranch.law.history import admission
+from anabranch.law.history import register
 from anabranch.stream.tree import STREAM_NAMESPACE
 from mass import Mass
 
@@ -101,7 +101,7 @@ def sizes(query: str, regions: int, updates: int, epoch: int) -> list[int]:
 @pytest.mark.mass
 def test_a_thousand_updates_with_fresh_ids(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where thirty past ids are known, what is kept soon grows no more: in the last third it is what it was before."""
-    monkeypatch.setattr(admission, "MOST_PAST", 30)
+    monkeypatch.setattr(register, "MOST_PAST", 30)
     found = sizes(QUERIES[name], regions=20, updates=1_500, epoch=25)
     early, late = max(found[len(found) // 3 : 2 * len(found) // 3]), max(found[2 * len(found) // 3 :])
     assert late < 1.1 * early
@@ -110,7 +110,7 @@ def test_a_thousand_updates_with_fresh_ids(name: str, monkeypatch: pytest.Monkey
 def test_a_million_updates_with_fresh_ids(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None:
     """To a thousand regions: behind the last of them no more is kept than behind the first 100,000; fewer to fewer."""
     updates = mass.amount(1_000_000, budget=20_000)
-    monkeypatch.setattr(admission, "MOST_PAST", updates // 1_000)
+    monkeypatch.setattr(register, "MOST_PAST", updates // 1_000)
     found = sizes(RISEN, regions=updates // 1_000, updates=updates, epoch=max(50, updates // 2_000))
     tenth = len(found) // 10
     early, late = max(found[tenth // 2 : tenth]), max(found[-tenth // 2 :])

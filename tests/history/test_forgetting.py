@@ -12,7 +12,7 @@ import pytest
 from anabranch.algebra.display.publishing import Published
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.strands import spreads
-from anabranch.law.history import admission
+from anabranch.law.history import register
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import arrivals
 from anabranch.stream.elements import Item, Punctuation
@@ -106,14 +106,14 @@ FEW = [
 @pytest.mark.parametrize(("text", "expected"), FEW, ids=range(len(FEW)))
 def test_what_is_known(monkeypatch: pytest.MonkeyPatch, text: str, expected: str) -> None:
     """The first and the newest id of what may still change, and the two that became past last."""
-    monkeypatch.setattr(admission, "MOST_PAST", 2)
+    monkeypatch.setattr(register, "MOST_PAST", 2)
     document = taken(text)
     assert (reasons(document), " ".join(sorted(document.admission.register.of(0)))) == ([], expected)
 
 
 def test_a_forgotten_id_names_another_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also that of a `mutable`, which nobody could take before; so content may come again and again with its ids."""
-    monkeypatch.setattr(admission, "MOST_PAST", 0)
+    monkeypatch.setattr(register, "MOST_PAST", 0)
     inner = '<a><s:mutable id="2"><b>Z</b></s:mutable></a>'
     stream = f'<s:mutable id="1">{inner}</s:mutable>' + replace(1, "<a/>") + replace(1, inner) + replace(2, "<b>W</b>")
     followed = Followed('stream("s")/root/a', s=stream)
@@ -220,7 +220,7 @@ def test_the_rule_by_itself(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None
     """Behind every element of random streams what is known is what the rule says, and what is bad changes nothing."""
     forgotten = bad = 0
     for number in mass.cases(3_000):
-        monkeypatch.setattr(admission, "MOST_PAST", number % 5)
+        monkeypatch.setattr(register, "MOST_PAST", number % 5)
         random = Random(f"rule {number}")
         document, model = EditedDocument(implied_root("root")), Model()
         for element in elements(Writer(random).stream(random.choice((5, 10, 20)))):
@@ -237,7 +237,7 @@ def test_the_rule_by_itself(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.mass
 def test_queries_show_what_the_law_says_where_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """After every moment, whatever of their state was put away; and they know the same ids, in the same order."""
-    monkeypatch.setattr(admission, "MOST_PAST", most)
+    monkeypatch.setattr(register, "MOST_PAST", most)
     bad = 0
     for number in range(100_000, 100_040):
         case = random_case(number, (6, 12))
@@ -250,7 +250,7 @@ def test_queries_show_what_the_law_says_where_ids_are_forgotten(monkeypatch: pyt
 def test_very_many_random_queries(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, with thousands of cases, in strands too."""
     for number in mass.cases(4_000):
-        monkeypatch.setattr(admission, "MOST_PAST", number % 4)
+        monkeypatch.setattr(register, "MOST_PAST", number % 4)
         case = random_case(200_000 + number, (4, 8, 12, 20))
         if number % 2 and len(case.given) == 1 and spreads(case.machine.part):
             StrandBranch(case, Random(number)).run()
@@ -263,7 +263,7 @@ def test_a_late_query_knows_what_the_others_know(monkeypatch: pytest.MonkeyPatch
     """It begins with the document and the ids of then, and from there on knows the same as all."""
     late = 0
     for number in some(range(60)):
-        monkeypatch.setattr(admission, "MOST_PAST", number % 4)
+        monkeypatch.setattr(register, "MOST_PAST", number % 4)
         case = random_case(300_000 + number, (6, 12))
         early = case.law
         for place, each in enumerate(arrivals(early, case.given)):
@@ -285,15 +285,15 @@ def test_an_answer_names_nothing_that_its_readers_have_forgotten(monkeypatch: py
     """Who reads an answer as a stream of updates, and knows no past id at all, sees the answer and nothing bad."""
     read = 0
     for number in some(range(400_000, 400_060)):
-        monkeypatch.setattr(admission, "MOST_PAST", 1_000)
+        monkeypatch.setattr(register, "MOST_PAST", 1_000)
         case = random_case(number, (6, 12))
         machine = ContinuousQuery(case.query, {name: implied_root("root") for name in "st"}, display=Published)
         reader = Followed('stream("s")/root/node()', s="")
         for each in arrivals(case.law, case.given):
-            monkeypatch.setattr(admission, "MOST_PAST", 1_000)
+            monkeypatch.setattr(register, "MOST_PAST", 1_000)
             list(case.law[each.stream].take(each.element, each.at, each.partition))
             changes = list(machine.take(each.stream, each.element, each.at, each.partition))
-            monkeypatch.setattr(admission, "MOST_PAST", 0)
+            monkeypatch.setattr(register, "MOST_PAST", 0)
             assert isinstance(machine.display, Published)
             for element in elements(
                 "".join(machine.display.wire(hidden=machine.failure is not None)) if changes else ""

@@ -283,6 +283,45 @@ def test_a_late_start_between_units(tmp_path: Path) -> None:
     assert [text for _, text in replayed(trunk.log, "b")] == ["<t>20</t>", "<t>25</t>"]
 
 
+def token(local: str, content: str = "") -> str:
+    return f"<s:{local} {S}>{content}</s:{local}>"
+
+
+def test_values_that_come_in_tokens(show: Show) -> None:
+    """Case 127: a value in a unit that has changed comes with its element, and never in pieces."""
+    lines = [token("open", "<e/>"), token("append", "<t>68</t>"), accent(CELSIUS), token("open", "<t/>")]
+    lines += [token("append", "25"), token("close"), token("append", "<t>25</t>"), token("open", "<t>25</t>")]
+    assert show('stream("u")/r/e/t[text()]', *lines) == (["<t>68</t>", "<t>68</t><t>77</t>"], None, 2)
+
+
+def test_a_token_is_described_by_its_item(show: Show) -> None:
+    """What it brings has the unit of the item that is open, by what that held when it was opened."""
+    lines = [token("open", "<e><s>1</s></e>"), accent('<s:alter path="t" by=". * 2"/>', "s = 1")]
+    lines += [
+        token("append", "<t>30</t>"),
+        token("close"),
+        token("open", "<e><s>2</s></e>"),
+        token("append", "<t>30</t>"),
+    ]
+    assert show('sum(stream("u")/r/e/t)', *lines) == (["0", "15", "45"], None, 0)
+
+
+def test_a_late_start_between_units_beside_what_is_open(tmp_path: Path) -> None:
+    """The text of an open element, which came in two tokens, is one value for who comes behind the accent."""
+    (tmp_path / "in").mkdir()
+    trunk = BareTrunk(
+        tmp_path / "state", [Source("u", tmp_path / "in", "lines", updates=True)], Random(1), finite=False
+    )
+    query = 'stream("u")/root/e/t'
+    lines = [token("open", "<e/>"), token("open", "<t/>"), token("append", "6"), token("append", "8"), accent(CELSIUS)]
+    (tmp_path / "in/1").write_text("".join(f"{each}\n" for each in lines))
+    trunk.run({"a": query}, (60,), (1,))
+    (tmp_path / "in/2").write_text(f"{token('close')}\n{token('append', '<t>25</t>')}\n")
+    trunk.run({"a": query, "b": query}, (10, 60), (1, 2))
+    assert [text for _, text in replayed(trunk.log, "a")][-2:] == ["<t>68</t>", "<t>68</t><t>77</t>"]
+    assert [text for _, text in replayed(trunk.log, "b")] == ["<t>20</t>", "<t>20</t><t>25</t>"]
+
+
 def test_a_bad_accent_leaves_its_path_unknown(show: Show) -> None:
     """Who reads it ends; the paths of domains do not evolve (LAWS 4.9 c)."""
     lines = element("1", "1", "1"), accent('<s:alter path="s" by=". * 2"/>'), set_to("1", "2", 2)

@@ -32,7 +32,7 @@ from anabranch.predicate.writing import number_text
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import standing
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, StreamToken, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Contents, Source, mentioned, read
@@ -54,8 +54,10 @@ class Read:
 _LETTERS = ("\\u006", "\\u007")
 """How JSON may spell lower case letters."""
 _NAMES = (STREAM_NAMESPACE, "&#", "$mutable", "$replace", "$before", "$after", "$upsert", "\\u002", *_LETTERS)
-_WORDS = ("mutable", "target", "upsert", *_LETTERS)
-"""No region or update is written without one of each: XML may spell the namespace with references, not names."""
+_WORDS = ("mutable", "target", "upsert", "open", "start", *_LETTERS)
+"""No region, update or token that could be good is written without one of each: XML may spell the namespace with
+references, not names, and the first token of all opens or starts something.
+"""
 
 
 def looked_into(source: Source, limits: Limits) -> Source:
@@ -67,7 +69,7 @@ def looked_into(source: Source, limits: Limits) -> Source:
 
 def _is_edited(element: StreamElement | DeadLetter) -> bool:
     match element:
-        case Region() | Update():
+        case Region() | Update() | StreamToken():
             return True
         case Item(tree):
             return any(isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE for each in descendants(tree))

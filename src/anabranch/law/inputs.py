@@ -19,7 +19,17 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.stream.admission import Admission
-from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import (
+    Accent,
+    DeadLetter,
+    Item,
+    Place,
+    Punctuation,
+    Region,
+    StreamElement,
+    StreamToken,
+    Update,
+)
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.parse import parse_item, parse_root
@@ -157,7 +167,7 @@ def stream_input(
                     now = element_time(element, time, now)
                     vantage.forget_units()
                     sequence.append(Signal(vantage.told(element), now, number))
-                case Region() | Update():
+                case Region() | Update() | StreamToken():
                     raise AssertionError("a stream of items takes none")
         sequences.append(sequence)
     everything = tuple(merge(*sequences, key=lambda each: each.time))

@@ -24,6 +24,7 @@ from anabranch.stream.elements import (
     Punctuation,
     Region,
     StreamElement,
+    StreamToken,
     Update,
 )
 from anabranch.stream.path import Path
@@ -99,7 +100,7 @@ EVERYTHING = Admission()
 def _control_in(element: StreamElement) -> str | None:
     """The region or update that an element is or contains, in words; None where there is none."""
     match element:
-        case Region() | Update():
+        case Region() | Update() | StreamToken():
             return _kind_of(element)
         case Item(tree):
             for each in descendants(tree):
@@ -120,3 +121,5 @@ def _kind_of(element: StreamElement) -> str:
             return "a region"
         case Update():
             return "an update"
+        case StreamToken():
+            return "a token of a region or an element"

@@ -1,4 +1,4 @@
-"""The elements of a stream: items, accents, punctuations, updates; and dead letters.
+"""The elements of a stream: items, accents, punctuations, updates, tokens; and dead letters.
 
 The words are those of the glossary; the wire forms are in `stream/reading/wire.py` (XML) and
 `stream/reading/json_items.py` (JSON).
@@ -124,7 +124,28 @@ class Update:
     """What its content is in JSON (LAWS 7.5)."""
 
 
-StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update
+@dataclass(frozen=True, slots=True)
+class StreamToken:
+    """One token of an element or a region that comes piece by piece (LAWS 5.11; history paper, section 2).
+
+    `open` and `close` are sE and eE, `append` is cD or whole nodes, `start` and `end` are those of a region.
+    """
+
+    kind: Literal["open", "append", "close", "start", "end"]
+    region: str | None
+    """The region whose token it is, also the one that starts or ends; None for the stream itself."""
+    content: tuple[Child, ...]
+    place: Place
+    at: Decimal | None = None
+    name: str | None = None
+    """The name of the element that is closed, where it is given."""
+    starts: Literal["mutable", "replace", "before", "after"] | None = None
+    """What kind of region a `start` begins."""
+    target: str | None = None
+    """The region that a started one stands in (`mutable`; None is the stream itself), replaces, or stands beside."""
+
+
+StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update | StreamToken
 
 
 LONGEST_RAW = 2_000

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from anabranch.law.history.admission import Named, Register, Registered
 from anabranch.law.history.chains import Chain, InsideItem
+from anabranch.law.history.register import Named, Register, Registered
+from anabranch.law.history.tokens import names_open_end
 from anabranch.stream.path import Path
 
 Rows: TypeAlias = list[list[Any]]
@@ -103,7 +104,8 @@ class KeptRegister(Register):
                 self._forget_region(number)
             elif number not in self._chains:
                 inside = _read_inside(row[-1]) if isinstance(row[-1], list) else None
-                self._chains[number] = Chain(row[1], bool(row[2] & 1), inside=inside)
+                is_open_end = names_open_end(row[4])
+                self._chains[number] = Chain(row[1], bool(row[2] & 1), inside=inside, is_open_end=is_open_end)
                 self.known[self._chains[number]] = Registered(row[0], number, bool(row[2] & 2))
         for number, partition, name, region in sorted(row for row in past if len(row) > 1):
             self._past[number] = partition, name

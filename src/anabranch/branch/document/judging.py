@@ -2,7 +2,7 @@
 
 The usual update replaces what a region holds by content that has no regions, where the region never was anything else
 than a `mutable` with one name, and has none inside.
-Then no id is taken, given or forgotten (`law/history/admission.py`), so there is nothing to judge but its name, its
+Then no id is taken, given or forgotten (`law/history/register.py`), so there is nothing to judge but its name, its
 time and its depth.
 Where its stream has evolved, its values have units, and the law judges it.
 """

@@ -3,7 +3,7 @@
 Elements are admitted by the rules of the law (`law/history/admission.py`), and applied as the law's own document
 applies them (`law/history/document.py`); but nodes that no path of the query finds, regions that it cannot see, and
 versions that it can never ask for, now or later (`sharing/retention.py`), are left out.
-Known ids do not depend on that (`law/history/admission.py`): an update of a region that is not kept is good, and
+Known ids do not depend on that (`law/history/register.py`): an update of a region that is not kept is good, and
 changes nothing.
 
 Where the query asks only for the present of chains between items, they are *opened*: their content stands among the
@@ -13,14 +13,16 @@ other entries, between two marks, and a replacement removes some entries and add
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
 from anabranch.branch.document.judging import PlainReplacement
-from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
+from anabranch.law.history.admission import Admitted, UpdateAdmission, declared_on, is_layout
 from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare
+from anabranch.law.history.register import Act
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -194,12 +196,32 @@ class KeptDocument(DocumentEntries):
         self._move(act.at)
         chain = act.chain
         match act.kind:
+            case "close":
+                return
+            case "append":
+                yield from self._add(chain, written, admitted, place)
+                return
             case "mutable":
                 self._hold(chain, point)
             case "before" | "after":
                 self._hold_beside(act)
         yield from self._see(self._begin(chain, act.at, written.mark), written.children, admitted, place, chain.between)
         self._completed = True
+
+    def _add(self, end: Chain, written: Element, admitted: Admitted, place: Place) -> Iterator[Fraction]:
+        """Insert the content of a token before the open end of its element or region."""
+        held = self.held.get(end)
+        if held is None or not self._lives(held):
+            yield from self._see(NOWHERE, written.children, admitted, place, end.between)
+        elif held.top:
+            point = InsertionPoint(held.sight, None, held.inside, held.entry)
+            yield from self._see(point, written.children, admitted, place, end.between)
+        else:
+            host = end.host
+            host.pop()  # the open end stands last
+            point = InsertionPoint(held.sight, host, held.inside, held.entry)
+            yield from self._see(point, written.children, admitted, place, end.between)
+            host.append(end)
 
     def _hold(self, chain: Chain, point: InsertionPoint) -> None:
         """Add a new chain at the end of some content."""
@@ -273,6 +295,7 @@ class KeptDocument(DocumentEntries):
         register = start.admission.register
         chains = {chain: copies.get(chain) or _alike(chain) for chain in register.known}
         register.copied_to(self.register, chains)
+        self.admission.open = deepcopy(start.admission.open)
         for chain in [each for each in self.held if each not in self.register.known]:
             self._free(chain)
         self._reached()
@@ -339,7 +362,7 @@ class KeptDocument(DocumentEntries):
 
 def _alike(chain: Chain) -> Chain:
     """A chain without versions at the same place."""
-    return Chain(chain.depth, chain.between, inside=chain.inside)
+    return Chain(chain.depth, chain.between, inside=chain.inside, is_open_end=chain.is_open_end)
 
 
 def seen_of(content: Sequence[Content], sight: Visibility) -> list[Content]:

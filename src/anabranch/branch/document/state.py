@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
 from anabranch.law.history.chains import Chain, Content, DocumentMoment, Lived, Version
+from anabranch.law.history.tokens import OpenPart, OpenParts
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, MessageNotes, Name, Text
@@ -82,7 +83,19 @@ def encode(kept: DocumentEntries, *, whole: bool = True) -> Data:
     clock = None if kept.clock is None else write_fraction(kept.clock)
     register = kept.register
     rest = [write_fraction(kept.now), clock, times, kept.next_number, register.next_number, register.next_past]
+    if kept.admission.open:
+        rest.append([_open_parts(partition, parts) for partition, parts in kept.admission.open.items()])
     return [order, register.encode(whole=whole), rest, entries]
+
+
+def _open_parts(partition: int, parts: OpenParts) -> Data:
+    """What is open in a partition: by region, the open ends and the names of elements."""
+    regions = [[region, *([part.end, part.name] for part in inside)] for region, inside in parts.regions.items()]
+    return [partition, parts.next_end, regions]
+
+
+def _read_open_parts(next_end: int, regions: list[Data]) -> OpenParts:
+    return OpenParts({region: [OpenPart(*each) for each in inside] for region, *inside in regions}, next_end)
 
 
 def _runs(kept: DocumentEntries, numbers: list[int]) -> list[Data]:
@@ -98,7 +111,7 @@ def _runs(kept: DocumentEntries, numbers: list[int]) -> list[Data]:
 
 def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
     """Restore all, or apply changes to an earlier state."""
-    order, ids, (now, clock, times, number, number_region, number_past), entries = data
+    order, ids, (now, clock, times, number, number_region, number_past, *more), entries = data
     kept.register.decode(*ids)
     kept.register.next_number, kept.register.next_past = number_region, number_past
     known = kept.next_number
@@ -116,6 +129,7 @@ def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
     kept.now, kept.next_number = read_fraction(now), number
     kept.clock = None if clock is None else read_fraction(clock)
     kept.admission.times.update({partition: read_fraction(time) for partition, time in times})
+    kept.admission.open = {each: _read_open_parts(*written) for each, *written in (more[0] if more else ())}
     kept.next_version = max(kept.next_version, reader.versions)
     kept.moment = max(kept.moment, reader.moments)
     kept.settled()
@@ -163,15 +177,22 @@ def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator
     The mark at the start of a chain has the chain, the mark at the end the number of the start.
     """
     if entry.content is not None:
-        yield _content(kept, entry.content, None, top=True)
+        yield _content(kept, entry.content, None, None, top=True)
         yield [write_fraction(each) for each in entry.marks]
     elif entry.opened is not None:
         start = kept.held[entry.opened].entry
-        yield _content(kept, entry.opened, None, top=True) if start == number else start
+        yield _content(kept, entry.opened, None, None, top=True) if start == number else start
 
 
-def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
-    """The data of a node or chain: the time of a node only where it differs from that around it.
+def _content(
+    kept: DocumentEntries,
+    content: Content,
+    around: Fraction | None,
+    around_moment: DocumentMoment | None,
+    *,
+    top: bool = False,
+) -> Data:
+    """The data of a node or chain: the time and the moment of a node only where they differ from those around it.
 
     The origin of a node is written only below the root (`top`), directly or in chains.
     """
@@ -179,14 +200,19 @@ def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *
         case Lived(node, namespaces, start, place, inner, moment):
             same = start is around or start == around
             written = [_node(node, namespaces), None if same else write_fraction(start)]
-            if inner or top:
-                written.append([_content(kept, each, start) for each in inner])
-            noted = () if moment is None else _moment(moment)
-            return [*written, [place.partition, place.offset, *noted]] if top else written
+            noted = [] if moment is None else _moment(moment)
+            is_later = not top and bool(noted) and moment != around_moment
+            if inner or top or is_later:
+                written.append([_content(kept, each, start, moment or around_moment) for each in inner])
+            if top:
+                written.append([place.partition, place.offset, *noted])
+            elif is_later:
+                written.append([noted])
+            return written
         case Chain(versions=versions):
             lives: list[Data] = []
             for each in versions:
-                inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
+                inside = [_content(kept, inner, each.start, each.moment, top=top) for inner in each.content]
                 more: list[Data] = [] if each.mark is None else [write_mark(each.mark)]
                 if each.moment is not None:
                     more = [*(more or [None]), *_moment(each.moment)]
@@ -282,7 +308,9 @@ class _RowReader:
             return self.chain(data, host, sight, inside, entry)
         node, namespaces = _read_node(data[0])
         moment: DocumentMoment | None = None
-        if len(data) > 3:
+        if len(data) > 3 and len(data[3]) == 1:  # it stands in an entry that came earlier
+            moment = self.moment(data[3][0])
+        elif len(data) > 3:
             partition, offset, *noted = data[3]
             self._place = Place(self._stream, partition, offset)
             moment = self.moment(noted)

@@ -40,7 +40,7 @@ from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.inputs import element_time
 from anabranch.law.rounds.windows import Reach
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, StreamToken, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 
@@ -157,7 +157,7 @@ class MergeInput:
                         element = replace(element, tree=remeasured(tree, units))
                 case Punctuation() | Accent() | DeadLetter():
                     pass
-                case Region() | Update():
+                case Region() | Update() | StreamToken():
                     raise AssertionError(f"a stream of items has none ({element.place})")
             before = self.now if arrived is None else arrived
             # a refused element has no time of its own, whatever it says, and moves no clock
@@ -191,7 +191,7 @@ class MergeInput:
             case Accent() | DeadLetter() as change:
                 self.vantage.take(change)
                 return Changed(self.stream, self._partition, change)
-            case Region() | Update():
+            case Region() | Update() | StreamToken():
                 raise AssertionError(f"a stream of items has none ({head.element.place})")
 
     def skip(self, entries: int, now: Fraction) -> None:

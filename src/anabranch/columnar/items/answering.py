@@ -48,7 +48,7 @@ from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.errors import DynamicError
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, StreamToken, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.lines import Cut
@@ -242,7 +242,7 @@ class SingleItemAnswers:
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
-Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
+Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | StreamToken | DeadLetter
 """The elements that takers see; of dead letters only those that leave paths in doubt (LAWS 4.5)."""
 
 

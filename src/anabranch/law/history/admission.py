@@ -8,247 +8,39 @@ item makes the item bad, as a malformed one does (`stream/reading/wire.py`).
 The rules are LAWS 5.3, 5.8 and the history paper's section 2: an update names a region that is known; one is replaced,
 or something put after it, when it is complete, and something put before it also while it is open; the id of an open
 region, or of a `mutable`, is not taken again; times do not run backwards.
-A region that stands in what was replaced stays known for a while (`Register`): an update of it is good, and never
+A token is judged as the regions that it stands for (`tokens.py`); a region is open until its last token.
+A region that stands in what was replaced stays known for a while (`register.py`): an update of it is good, and never
 seen.
 Updates may nest regions ever deeper; a document is no deeper than an item may be.
-
-The `Register` knows the ids of a stream, what they name, and which of them are forgotten (LAWS 5.8).
-An id is *past* when it need not name its region any more: the region has newer ids, is an insertion that was deleted,
-or stands in a version that was replaced.
-A past id still names its region, until `MOST_PAST` others have become past behind it; then it is forgotten, and a
-region that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
-So there are never many more ids than regions to be seen, however long a stream runs.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
-from typing import Literal
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.errors import BadItem
 from anabranch.law.history.chains import Chain, InsideItem
+from anabranch.law.history.register import Act, Named, Register, Registered
+from anabranch.law.history.tokens import OpenParts, is_open_end
 from anabranch.law.history.units import canonised, inside_item
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement, Update
+from anabranch.stream.elements import (
+    LONGEST_RAW,
+    Accent,
+    DeadLetter,
+    Item,
+    Punctuation,
+    StreamElement,
+    StreamToken,
+    Update,
+)
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.wire import tree_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, namespaces_in_scope
-
-MOST_PAST = 1_000
-"""How many past ids stay known in each partition: the latest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The region that an id names."""
-
-    chain: Chain
-    mutable: bool
-    """Whether it is the id of a `mutable`, which no other region may take over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """What one region or update does: it adds a version to a chain, which is new except where one is replaced."""
-
-    kind: Literal["mutable", "replace", "before", "after"]
-    chain: Chain
-    anchor: Chain
-    """The region that an insertion stands beside; else the chain itself."""
-    at: Fraction
-    own: str | None = None
-    """The id that it takes."""
-    around: Chain | None = None
-    """The region that a `mutable` is written in."""
-    is_empty: bool = False
-    """Whether the version has no content."""
-    is_upsert: bool = False
-    """Whether it is a `mutable` that an upsert has made, which is deleted for good (LAWS 5.9)."""
-
-    @property
-    def keeps_id(self) -> bool:
-        """Whether no other region may take over its id."""
-        return self.kind == "mutable" and not self.is_upsert
-
-
-@dataclass(eq=False, slots=True)
-class Registered:
-    """What is known of a region beside its versions."""
-
-    partition: int
-    number: int
-    """Regions are numbered as they come."""
-    inserted: bool
-    """Whether it stands beside another region, or came by an upsert; else it is a `mutable`."""
-    around: Chain | None = None
-    """The region in whose newest version it stands."""
-    inner: dict[Chain, None] = field(default_factory=dict)
-    """The regions that stand in its own."""
-    ids: dict[str, None] = field(default_factory=dict)
-    first: str | None = None
-    newest: str | None = None
-    is_deleted: bool = False
-    """Whether it is an insertion whose newest version is a deletion."""
-    is_over: bool = False
-    """Whether it stands in a version that was replaced."""
-
-    def needs(self, name: str) -> bool:
-        """Whether one of its ids is not past."""
-        return not self.is_over and not self.is_deleted and name in (self.first, self.newest)
-
-
-class Register:
-    """The ids of all partitions; `take` changes them."""
-
-    def __init__(self) -> None:
-        self.names: dict[int, dict[str, Named]] = {}
-        """By partition, what each id means."""
-        self.past: dict[int, dict[str, int]] = {}
-        """By partition the past ids, the oldest first, each with a number that grows."""
-        self.known: dict[Chain, Registered] = {}
-        """The regions that have an id."""
-        self.next_number = 0
-        self.next_past = 0
-
-    def of(self, partition: int) -> dict[str, Named]:
-        """The ids that are known in a partition."""
-        return self.names.setdefault(partition, {})
-
-    def take(self, partition: int, acts: Iterable[Act]) -> list[Chain]:
-        """Take what the regions and updates of one element do, in their order; gives the regions unnamed by that."""
-        names = self.of(partition)
-        past = self.past.setdefault(partition, {})
-        concerned: dict[Chain, None] = {}
-        for act in acts:
-            concerned[act.chain] = None
-            region = self._replaced(act) if act.kind == "replace" else self._added(act, partition)
-            needed = region.first, region.newest
-            if act.own is not None:
-                if act.own in names and (before := names[act.own].chain) is not act.chain:
-                    concerned[before] = None
-                    self._lose(partition, act.own)
-                self._name(act.own, act, region)
-            self._settle(region, *needed, region.newest)
-        for name in list(islice(past, max(0, len(past) - MOST_PAST))):
-            concerned[names[name].chain] = None
-            self._lose(partition, name)
-        unnamed = [chain for chain in concerned if not self.known[chain].ids]
-        for chain in unnamed:
-            self._unname(chain)
-        return unnamed
-
-    def _replaced(self, act: Act) -> Registered:
-        region = self.known[act.chain]
-        self._end(region)
-        was_deleted = region.is_deleted
-        region.is_deleted = region.inserted and act.is_empty and (act.own is None or act.own not in region.ids)
-        if region.is_deleted is not was_deleted:
-            self.changed(act.chain, region)
-        return region
-
-    def _end(self, region: Registered) -> None:
-        """Mark all regions inside a version that is replaced as over."""
-        for chain in sorted(region.inner, key=lambda inner: self.known[inner].number):
-            inner = self.known[chain]
-            self._end(inner)
-            inner.is_over, inner.around = True, None
-            self.changed(chain, inner)
-            self._settle(inner, inner.first, inner.newest)
-        region.inner.clear()
-
-    def _added(self, act: Act, partition: int) -> Registered:
-        if act.kind == "mutable":
-            around, is_over = act.around, act.around is not None and self.known[act.around].is_over
-        else:
-            anchor = self.known[act.anchor]
-            around, is_over = anchor.around, anchor.is_over
-        region = Registered(partition, self.next_number, not act.keeps_id, is_over=is_over, first=act.own)
-        self.next_number += 1
-        self.known[act.chain] = region
-        if around is not None and not is_over:
-            region.around = around
-            self.known[around].inner[act.chain] = None
-        return region
-
-    def _name(self, name: str, act: Act, region: Registered) -> None:
-        """Give a region an id that no other region has; it may be its own already."""
-        self.names[region.partition][name] = Named(act.chain, act.keeps_id)
-        region.newest = name
-        region.ids[name] = None
-        self.changed(act.chain, region)
-
-    def _settle(self, region: Registered, *names: str | None) -> None:
-        """Bring the table of past ids up to date for some ids of a region."""
-        past = self.past[region.partition]
-        for name in names:
-            if name is None:
-                continue
-            if region.needs(name):
-                if name in past:
-                    self.past_changed(region.partition, name, past.pop(name))
-            elif name not in past:
-                past[name] = self.next_past
-                self.past_changed(region.partition, name, self.next_past)
-                self.next_past += 1
-
-    def _lose(self, partition: int, name: str) -> None:
-        """Take an id from its region."""
-        chain = self.names[partition].pop(name).chain
-        region = self.known[chain]
-        del region.ids[name]
-        if name in self.past[partition]:
-            self.past_changed(partition, name, self.past[partition].pop(name))
-        if name in (region.first, region.newest):
-            region.first = None if region.first == name else region.first
-            region.newest = None if region.newest == name else region.newest
-            self.changed(chain, region)
-
-    def _unname(self, chain: Chain) -> None:
-        """Drop a region without ids; the regions inside it now belong to the region around it."""
-        region = self.known.pop(chain)
-        around = None if region.around is None else self.known[region.around]
-        if around is not None:
-            del around.inner[chain]
-        for inner in region.inner:
-            self.known[inner].around = region.around
-            self.changed(inner, self.known[inner])
-            if around is not None:
-                around.inner[inner] = None
-        self.changed(chain, region)
-
-    # --- late subscriptions -------------------------------------------------------------------------------
-
-    def copied_to(self, other: Register, chains: Mapping[Chain, Chain]) -> None:
-        """Fill another register, which is empty yet, with the same; `chains` gives its chains for those here."""
-        for chain, region in self.known.items():
-            other.known[chains[chain]] = copy = replace(
-                region,
-                around=None if region.around is None else chains[region.around],
-                inner={chains[inner]: None for inner in region.inner},
-                ids=dict(region.ids),
-            )
-            other.changed(chains[chain], copy)
-        for partition, names in self.names.items():
-            other.names[partition] = {name: Named(chains[each.chain], each.mutable) for name, each in names.items()}
-        for partition, past in self.past.items():
-            other.past[partition] = dict(past)
-            for name, number in past.items():
-                other.past_changed(partition, name, number)
-        other.next_number, other.next_past = self.next_number, self.next_past
-
-    # --- hooks for a register that is written to disk -----------------------------------------------------
-
-    def changed(self, chain: Chain, region: Registered) -> None:
-        """Called when the record of a region has changed, or was dropped because the region is unnamed."""
-
-    def past_changed(self, partition: int, name: str, number: int) -> None:
-        """Called when an id has become past, or is so no longer; `number` is its place among past ids."""
-
 
 DEEPEST = 200
 """How deep a document is at most, regions counted, whatever an item may be: functions over it are recursive."""
@@ -263,6 +55,7 @@ class Admitted:
     tree: Element | None
     acts: dict[Element, Act]
     end: Fraction
+    token: StreamToken | None = field(default=None, kw_only=True)
 
 
 def is_control(element: Element) -> bool:
@@ -296,6 +89,8 @@ class UpdateAdmission:
         """The bad elements."""
         self.evolutions: dict[int, Evolution] = {}
         """By partition, what its accents say of values that come; the owner applies accents."""
+        self.open: dict[int, OpenParts] = {}
+        """By partition, what comes piece by piece and is not complete."""
         self._depth = min((limits or Limits()).depth, DEEPEST)
         self._next: dict[int, tuple[StreamElement, Fraction, Admitted]] = {}
         """By partition, the element that was judged last and is not taken yet."""
@@ -315,9 +110,10 @@ class UpdateAdmission:
         names = ChainMap({}, self.register.of(partition))
         evolution = self.evolutions.get(partition)
         now = self.times.get(partition, at)
+        parts = self.open.get(partition) or OpenParts()
         try:
-            tree = _tree(element)
-            judging = _Judging(names, self.register.known, self._depth, now, tree, evolution)
+            tree = parts.tree(element) if isinstance(element, StreamToken) else _tree(element)
+            judging = _Judging(names, self.register.known, self._depth, now, tree, evolution, open_ids=set(parts.ids))
             judging.move(at)
             if tree is not None:
                 judging.look(tree, 1, between=True)
@@ -333,7 +129,7 @@ class UpdateAdmission:
         except RecursionError:  # where the cap on an item's depth is set higher than Python goes
             self.dead.append(DeadLetter(element.place, "nested too deep", ""))
             return None
-        admitted = Admitted(tree, acts, judging.now)
+        admitted = Admitted(tree, acts, judging.now, token=element if isinstance(element, StreamToken) else None)
         self._next[partition] = element, at, admitted
         return admitted
 
@@ -341,6 +137,10 @@ class UpdateAdmission:
         """Take the ids of an element that was applied; gives the regions that have no id left."""
         self._next.pop(partition, None)
         unnamed = [] if admitted.tree is None else self.register.take(partition, admitted.acts.values())
+        if admitted.token is not None:
+            self.open.setdefault(partition, OpenParts()).take(admitted.token)
+        if unnamed and partition in self.open:
+            self.open[partition].forget(self.register.of(partition))
         self.times[partition] = admitted.end
         return unnamed
 
@@ -387,7 +187,7 @@ class _Judging:
         """Look at a node that will stand `depth` deep."""
         if not isinstance(node, Element):
             return
-        if depth > self.deepest:
+        if depth > self.deepest and not is_open_end(node):
             raise BadItem(f"nested more than {self.deepest} deep")
         if is_control(node):
             self.control(node, depth, between)
@@ -406,7 +206,7 @@ class _Judging:
             self.check_free(own)
         match written.name.local:
             case "mutable":
-                chain = Chain(depth, between, inside=self.inside(written, between))
+                chain = Chain(depth, between, inside=self.inside(written, between), is_open_end=is_open_end(written))
                 around = self.open_chains[-1] if self.open_chains else None
                 act = Act("mutable", chain, chain, self.now, own, around)
             case "replace":
@@ -418,6 +218,10 @@ class _Judging:
                 anchor = self.known(target, complete=kind == "after")
                 chain = Chain(anchor.depth, anchor.between, inside=anchor.inside)
                 act = Act(kind, chain, anchor, self.now, own)
+            case "append" | "close" as kind:
+                assert target is not None
+                chain = self.names[target].chain
+                act = Act(kind, chain, chain, self.now, target if kind == "close" else None)
             case other:
                 raise AssertionError(other)  # the wire knows no other
         self.act(written, act)
@@ -434,7 +238,7 @@ class _Judging:
         known = self.names.get(name)
         region = None if known is None else self.regions[known.chain]
         if known is not None and region is not None and not region.is_deleted and not region.is_over:
-            chain = known.chain
+            chain = self.known(name, complete=True)
             self.act(written, Act("replace", chain, chain, self.now, is_empty=is_empty(written, chain.between)))
         elif not is_empty(written, between=True):
             chain = Chain(depth, between=True)
@@ -444,11 +248,11 @@ class _Judging:
         """Note what a region or an update does, and look at its content."""
         self.acts[written] = act
         self.open_chains.append(act.chain)
-        if act.own is not None:
+        if act.own is not None and act.kind != "close":
             self.names[act.own] = Named(act.chain, act.keeps_id)
             self.open_ids.add(act.own)
         for child in written.children:
-            self.look(child, act.chain.depth + 1, act.chain.between)
+            self.look(child, act.chain.depth + (act.kind != "append"), act.chain.between)
         self.open_chains.pop()
         self.open_ids.discard(act.own or "")
 

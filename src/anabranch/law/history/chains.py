@@ -81,6 +81,8 @@ class Chain:
     versions: list[Version] = field(default_factory=list)
     inside: InsideItem | None = None
     """None where it stands between items."""
+    is_open_end: bool = False
+    """Whether it marks the place in an open element or region where the next token goes (`tokens.py`)."""
 
 
 Content: TypeAlias = Lived | Chain

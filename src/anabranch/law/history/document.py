@@ -6,6 +6,8 @@ What is inserted beside a region is a chain of its own, next to it in the same l
 anchor stands nearest, and whatever version the anchor shows, they stay where they are.
 An update that is written inside an item or another region acts at its own place in time, and nothing of it stays where
 it was written.
+What a token brings stands before the open end of its element or region (`tokens.py`); in a version that was replaced it
+never was.
 
 Versions and nodes carry the time at which they came, and versions also a number that grows with each: times of several
 updates may be equal, and still each replaces the one before (LAWS, case 31).
@@ -23,8 +25,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 
-from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
+from anabranch.law.history.admission import Admitted, UpdateAdmission, declared_on, is_layout
 from anabranch.law.history.chains import Content, DocumentContents, DocumentMoment, Lived, Version, bare_element
+from anabranch.law.history.register import Act
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Element
@@ -107,6 +110,14 @@ class EditedDocument:
         self._move(act.at)
         chain = act.chain
         match act.kind:
+            case "close":
+                return
+            case "append":
+                open_host: list[Content] = [chain] if self.admission.register.known[chain].is_over else chain.host
+                open_host.pop()  # the open end stands last
+                yield from self._fill(open_host, written.children, admitted, place, chain.between)
+                open_host.append(chain)
+                return
             case "mutable":
                 chain.host = host
                 host.append(chain)

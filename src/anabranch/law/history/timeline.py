@@ -28,7 +28,7 @@ from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around, HistoryEvaluator, form_around, refuse_joined_windows
 from anabranch.law.history.units import opened
 from anabranch.law.inputs import texts_at
-from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, StreamToken, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Element
 from anabranch.values.placing import seconds_at
@@ -160,7 +160,7 @@ def time_of(element: StreamElement, path: Path | None, before: Fraction) -> Frac
     match element:
         case Item(tree):
             items: Sequence[Child] = (tree,)
-        case Region(_, content) | Update(_, _, _, content):
+        case Region(_, content) | Update(_, _, _, content) | StreamToken(_, _, content):
             items = content
         case _:
             items = ()

@@ -8,6 +8,8 @@ So an element is brought into the units of the start once, before it is applied,
 A *value* is the text that stands alone in an element, an attribute, or the text that stands alone in a region inside an
 element, and the path is that of the element.
 Text beside a region or an element is no value.
+A value comes in one piece: where a path has another unit, its text is bad in a token of its own, beside which more may
+come (LAWS 5.11).
 
 An item that is written whole is described by its own values, its regions open.
 What an update brings into an item is described by what the item held at the paths of declared domains when it came
@@ -25,6 +27,7 @@ from anabranch.algebra.accents.items import values
 from anabranch.errors import BadItem
 from anabranch.law.evolution.canonical import measured
 from anabranch.law.history.chains import Chain, Content, InsideItem, Lived
+from anabranch.law.history.tokens import is_open_end
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import STREAM_NAMESPACE, Attribute, Child, Element, Measure, Name, Text, copy, descendants
@@ -103,6 +106,8 @@ def canonised(
     for node, path, around in _values(tree, acts, None):
         by = _map(path, around, evolution, written=_text(node))
         if by is not None and by != IDENTITY:
+            if _is_piece(node):
+                raise BadItem(f"it brings a part of '{path}', which has another unit: send its element whole")
             maps[node] = by
     if not maps:
         return tree, {}
@@ -119,6 +124,14 @@ def canonised(
         else:
             _measure(twins[node], by)
     return fresh, twins
+
+
+def _is_piece(node: Element | Attribute) -> bool:
+    """Whether a value is text of a token, beside which more may come."""
+    if isinstance(node, Attribute) or not _text(node).strip():
+        return False
+    is_append = node.name.uri == STREAM_NAMESPACE and node.name.local == "append"
+    return is_append or any(map(is_open_end, node.children))
 
 
 def _map(path: Path, around: _ItemAround, evolution: Evolution, written: str) -> Affine | None:
@@ -149,7 +162,7 @@ def _values(
         around = _ItemAround(plain(node), True) if around is None else _below(around, str(node.name))
         for attribute in node.attributes:
             yield attribute, Path((*around.steps, f"@{attribute.name}")), around
-    children = [child for child in node.children if not _acts_elsewhere(child)]
+    children = [child for child in node.children if not _acts_elsewhere(child) and not is_open_end(child)]
     if around is not None and not any(isinstance(child, Element) for child in children):
         yield node, Path(around.steps), around
     for child in node.children:
@@ -222,12 +235,14 @@ def bring(entries: Iterable[Content], units: Mapping[Path, Affine]) -> None:
     """Bring all values of a document into other units, path by path."""
     for content, steps in _holders(entries, None, units) if units else ():
         found = [each.node for each in content if isinstance(each, Lived) and isinstance(each.node, Text)]
-        is_value = not any(isinstance(each, Chain) or isinstance(each.node, Element) for each in content)
+        is_value = not any(
+            not each.is_open_end if isinstance(each, Chain) else isinstance(each.node, Element) for each in content
+        )
         if found and is_value and (by := units.get(Path(steps))) is not None:
             text, measure = brought(found, by)
             if measure is not None or found[0].measure is not None:
                 found[0].value, found[0].measure = text, measure
-                content[:] = [each for each in content if isinstance(each, Lived) and each.node not in found[1:]]
+                content[:] = [each for each in content if isinstance(each, Chain) or each.node not in found[1:]]
 
 
 def _holders(

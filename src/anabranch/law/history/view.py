@@ -34,7 +34,7 @@ class NodeVersion:
     chain: Chain | None
     """The innermost of them."""
     start: Fraction
-    """When the version came that it is in, or else the node itself."""
+    """When the node came: with the version that it is in, or later, where that has come piece by piece."""
     end: Fraction | None
     """When that was replaced, or what is around it; None while it lives."""
 
@@ -98,8 +98,8 @@ class DocumentView:
             if isinstance(each, Chain):
                 self._put_chain(each, parent, around, levels)
             elif self._has_come(each):
-                chain, start = (within[0], within[1].start) if within else (None, each.start)
-                self._put_node(each, parent, around, NodeVersion(levels, chain, start, around.end))
+                chain = within[0] if within else None
+                self._put_node(each, parent, around, NodeVersion(levels, chain, each.start, around.end))
 
     def _put_chain(self, chain: Chain, parent: Element, around: _Around, levels: tuple[int, ...]) -> None:
         lived = [

@@ -41,7 +41,7 @@ from anabranch.spark.answers.segments import letter_from_json, letter_to_json
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.views import StreamView
 from anabranch.spark.intake.ranges import Range
-from anabranch.stream.elements import DeadLetter, Punctuation, Region, Update
+from anabranch.stream.elements import DeadLetter, Punctuation, Region, StreamToken, Update
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.tree import Element
 
@@ -174,7 +174,7 @@ class RangeCount:
         return self._counting().judge(compiled, shredded, known, matches)
 
     def show(self, entry: int, element: Shown) -> None:
-        assert not isinstance(element, Region | Update), "windows of updates are displays"
+        assert not isinstance(element, Region | Update | StreamToken), "windows of updates are displays"
         self._counting().show(entry, element)
 
     def take(self) -> None:

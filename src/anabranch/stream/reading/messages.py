@@ -21,7 +21,7 @@ from functools import lru_cache
 import msgspec
 
 from anabranch.errors import BadItem
-from anabranch.stream.elements import Item, Place, Region, StreamElement, Update
+from anabranch.stream.elements import Item, Place, Region, StreamElement, StreamToken, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.json_items import Json, parse_value, write_json
 from anabranch.stream.reading.lines import Cut
@@ -61,7 +61,7 @@ def note(element: StreamElement, cut: Cut) -> None:
     match element:
         case Item(tree):
             tree.message = notes
-        case Region(_, content) | Update(_, _, _, content):
+        case Region(_, content) | Update(_, _, _, content) | StreamToken(_, _, content):
             for each in content:
                 if isinstance(each, Element):
                     each.message = notes

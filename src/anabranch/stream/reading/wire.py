@@ -6,7 +6,11 @@ A malformed control element is a bad item, never an ignored one, because a strea
 would lead to wrong answers; the readable paths of a malformed accent are in doubt (`BadAccent`).
 
 Where regions and updates may stand: between items, inside items, and inside one another (history paper, section 2).
-Accents and punctuations are about the items that follow, so they stand between items only, and so do upserts.
+Accents and punctuations are about the items that follow, so they stand between items only, and so do upserts and the
+tokens of what comes piece by piece (LAWS 5.11):
+
+    <s:start kind="mutable" id="1"/> <s:open in="1"><stock/></s:open> <s:append in="1">ACME</s:append>
+    <s:close in="1" name="stock"/> <s:end id="1"/> <s:start kind="replace" target="1" id="2"/>
 
 Guarantees: `element_of(tree_of(e), e.place)` is equivalent to `e`; both functions are linear in the tree.
 """
@@ -32,6 +36,7 @@ from anabranch.stream.elements import (
     Punctuation,
     Region,
     StreamElement,
+    StreamToken,
     Update,
 )
 from anabranch.stream.path import Path
@@ -61,8 +66,25 @@ _ATTRIBUTES = {
     "before": ("target", "id", "at"),
     "after": ("target", "id", "at"),
     "upsert": ("id", "at"),
+    "open": ("in", "at"),
+    "append": ("in", "at"),
+    "close": ("in", "name", "at"),
+    "start": ("kind", "in", "target", "id", "at"),
+    "end": ("id", "at"),
 }
-_REQUIRED = {"path", "by", "target"}
+_REQUIRED = {
+    "add": ("path",),
+    "drop": ("path",),
+    "alter": ("path", "by"),
+    "mutable": ("id",),
+    "replace": ("target",),
+    "before": ("target",),
+    "after": ("target",),
+    "upsert": ("id",),
+    "start": ("kind", "id"),
+    "end": ("id",),
+}
+_NOT_EMPTY = ("id", "target", "type", "in", "name")
 _INSIDE_ITEMS = ("mutable", "replace", "before", "after")
 _AT = Name("at", STREAM_NAMESPACE)
 _CAME = "anabranch-came"
@@ -121,6 +143,8 @@ def _element(tree: Element, place: Place) -> StreamElement:
         case "upsert":
             _check_inside(tree)
             return Update("upsert", given["id"], None, tuple(tree.children), place, at, tree.mark)
+        case "open" | "append" | "close" | "start" | "end":
+            return _token(tree, given, place, at)
         case _:
             raise BadItem(f"'{tree.name}' cannot stand between items", hint="add, drop and alter belong in an accent")
 
@@ -151,6 +175,13 @@ def tree_of(element: StreamElement) -> Element:
             return _filled(_control("upsert", id=target, at=_written(at)), content, mark)
         case Update(kind, target, id_, content, _, at, mark):
             return _filled(_control(kind, target=target, id=id_, at=_written(at)), content, mark)
+        case StreamToken("start", region, content, _, at, _, starts, target):
+            outer = {"in" if starts == "mutable" else "target": target}
+            return _control("start", kind=starts, **outer, id=region, at=_written(at))
+        case StreamToken("end", region, content, _, at):
+            return _control("end", id=region, at=_written(at))
+        case StreamToken(kind, region, content, _, at, name):
+            return _filled(_control(kind, **{"in": region}, name=name, at=_written(at)), content)
 
 
 def write(element: StreamElement) -> str:
@@ -208,12 +239,45 @@ def _attributes(control: Element) -> dict[str, str]:
             raise BadItem(f"'{control.name}' has no attribute '{_short(str(attribute.name))}'")
         given[attribute.name.local] = attribute.value
     for name in known:
-        needed = name in _REQUIRED or (name == "id" and control.name.local in ("mutable", "upsert"))
-        if needed and name not in given:
+        if name in _REQUIRED.get(control.name.local, ()) and name not in given:
             raise BadItem(f"'{control.name}' needs '{name}'")
-        if name in ("id", "target", "type") and not given.get(name, "-").strip():
+        if name in _NOT_EMPTY and not given.get(name, "-").strip():
             raise BadItem(f"'{name}' of '{control.name}' is empty")
     return given
+
+
+def _token(token: Element, given: dict[str, str], place: Place, at: Decimal | None) -> StreamToken:
+    """A token; what it holds is nodes and mutable regions, since an update acts elsewhere and has tokens of its own."""
+    local = token.name.local
+    if local in ("open", "append"):
+        _check_inside(token, allowed=("mutable",))
+        content = tuple(token.children) if local == "append" else (_opened(token),)
+        return StreamToken("append" if local == "append" else "open", given.get("in"), content, place, at)
+    if _elements(token):
+        raise BadItem(f"'{token.name}' must be empty")
+    if local == "close":
+        return StreamToken("close", given.get("in"), (), place, at, given.get("name"))
+    if local == "end":
+        return StreamToken("end", given["id"], (), place, at)
+    match given["kind"]:
+        case "mutable":
+            if "target" in given:
+                raise BadItem(f"'{token.name}' of a mutable region has no 'target', but may have 'in'")
+            return StreamToken("start", given["id"], (), place, at, None, "mutable", given.get("in"))
+        case "replace" | "before" | "after" as kind:
+            if "in" in given or "target" not in given:
+                raise BadItem(f"'{token.name}' of an update needs 'target', and has no 'in'")
+            return StreamToken("start", given["id"], (), place, at, None, kind, given["target"])
+        case other:
+            raise BadItem(f"'{_short(other)}' is none of mutable, replace, before and after")
+
+
+def _opened(token: Element) -> Element:
+    """The element that a token opens."""
+    found = _elements(token)
+    if len(found) != 1 or found[0].name.uri == STREAM_NAMESPACE:
+        raise BadItem(f"'{token.name}' needs exactly one element, which it opens")
+    return found[0]
 
 
 def _description(text: str) -> Description:
@@ -276,7 +340,7 @@ def _elements(control: Element) -> list[Element]:
     return found
 
 
-def _check_inside(tree: Element) -> None:
+def _check_inside(tree: Element, allowed: tuple[str, ...] = _INSIDE_ITEMS) -> None:
     """Check the content of an item, a region or an update: ordinary elements, and further regions and updates."""
     if tree.name.uri != STREAM_NAMESPACE:
         _check_plain(tree)
@@ -287,7 +351,7 @@ def _check_inside(tree: Element) -> None:
             _check_plain(node)
             continue
         given = _attributes(node)
-        if node.name.local not in _INSIDE_ITEMS:
+        if node.name.local not in allowed:
             raise BadItem(f"'{node.name}' cannot stand inside '{_short(str(tree.name))}'")
         if "at" in given:
             _time(given["at"])

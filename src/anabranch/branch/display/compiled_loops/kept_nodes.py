@@ -107,7 +107,8 @@ def collect_lived(content: Sequence[Content], name: str, then: Fraction, window:
                 raise Unusual
             if window or version.start <= then:
                 start = len(found)
-                collect(version.content, name, found)
+                came = [inner for inner in version.content if isinstance(inner, Lived) and inner.start <= then]
+                collect(version.content if window else came, name, found)
                 if level:
                     for old in found[start:]:
                         _refuse_regions(old)
