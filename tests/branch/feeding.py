@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path as FilePath
 from random import Random
@@ -249,7 +249,7 @@ def good(reader: ElementReader, cuts: Sequence[Cut]) -> list[Cut]:
         (element,) = reader.elements([cut], "file")
         match judged(element, evolution):
             case DeadLetter(doubts=doubts, reason=reason) if not isinstance(element, DeadLetter):
-                found += [replace(cut, reason=reason)] if doubts else []
+                found += [cut._replace(reason=reason)] if doubts else []
             case _:
                 found.append(cut)
     return found

@@ -23,8 +23,9 @@ class UsualWriter(Writer):
         """A loop over entries, or over what is below them."""
         where = f" where {self.asked()}" if self.likely(0.6) else ""
         order = f" order by {self.value()}{self.one('', ' descending')}" if self.likely(0.6) else ""
-        more = self.one("", "", " let $y := $x/a", " for $y in $x/b")
-        result = self.result() if not more else self.one("$y", "<y>{ $y, $x/@k }</y>", "($x/b, 1, count($y))")
+        more = self.one("", "", " let $y := $x/a", " for $y in $x/b", " for $y in $x/a let $z := $y/b let $y := $x/b")
+        ours = self.one("$y", "<y>{ $y, $x/@k }</y>", "($x/b, 1, count($y))", "($y/b, $x/b = $y/b, $x/b * 2)")
+        result = ours if more else self.result()
         return f"for $x in {source or self.source()}{more}{where}{order} return {result}"
 
     def source(self) -> str:

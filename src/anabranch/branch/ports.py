@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.branch.intake.shared_elements import SharedElements
 from anabranch.law.evolution.vantage import Change
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
@@ -45,6 +46,8 @@ class InputStream:
     """The starts of its partitions for this branch; None at the beginning of the stream."""
     is_json: bool = False
     """Whether its items are lines of JSON."""
+    shared: SharedElements | None = None
+    """The elements that were read for all branches of a shard, where it is a stream of updates."""
 
     @property
     def name(self) -> str:

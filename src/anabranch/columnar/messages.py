@@ -80,8 +80,7 @@ class Messages:
     def placed(self, cut: Cut, number: int) -> Cut:
         """A cut of `data` as one of a message."""
         start = int(self.positions(np.array([number]), np.array([cut.start]))[0])
-        return replace(
-            cut,
+        return cut._replace(
             start=start,
             end=start + cut.end - cut.start if self.lines else start + 1,
             stamp=None if self.stamps is None else int(self.stamps[number]),

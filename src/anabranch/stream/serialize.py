@@ -48,11 +48,15 @@ def serialize(node: Node) -> str:
 
 def escape_text(text: str) -> str:
     """Text between tags."""
+    if text.isalnum():
+        return text
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#xD;")
 
 
 def escape_attribute(text: str) -> str:
     """Text between double quotes; white space is escaped, so that a parser does not normalise it."""
+    if text.isalnum():
+        return text
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return escaped.replace("\t", "&#x9;").replace("\n", "&#xA;").replace("\r", "&#xD;")
 

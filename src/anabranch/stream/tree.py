@@ -224,10 +224,15 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
     """
     chain: list[Element] = []
     at: Document | Element | None = element
+    is_declared = False
     while isinstance(at, Element):
         chain.append(at)
+        if at.namespaces and not is_declared:
+            is_declared = any(uri != STREAM_NAMESPACE for uri in at.namespaces.values())
         at = at.parent
     scope: dict[str, str] = {}
+    if not is_declared:
+        return scope
     for each in reversed(chain):
         scope.update(each.namespaces)
         if not each.name.uri:

@@ -276,7 +276,7 @@ def _needed(text: Untyped) -> Fraction | Decimal:
 
 
 def _holds(operator: ComparisonOperator, a: Atomic | Fraction, b: Atomic | Fraction) -> bool:
-    if any(isinstance(each, Decimal) and each.is_nan() for each in (a, b)):
+    if (isinstance(a, Decimal) and a.is_nan()) or (isinstance(b, Decimal) and b.is_nan()):
         return operator == "!="
     return COMPARES[operator](a, b)  # both are strings, booleans or numbers
 

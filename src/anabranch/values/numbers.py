@@ -9,12 +9,14 @@ import math
 import re
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from anabranch.errors import DynamicError
 
 _READING = Context(prec=2_000, Emax=1_100, Emin=-1_100, traps=[])
 """Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction could be huge."""
 
+_SHORT = 32
 _DOUBLE = re.compile(
     r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
 )
@@ -22,6 +24,16 @@ _DOUBLE = re.compile(
 
 def exact_number(text: str) -> Decimal | None:
     """The value of a text that is a number of xs:double (INF and NaN among them), else None."""
+    return _short_number(text) if len(text) <= _SHORT else _number(text)
+
+
+@lru_cache(maxsize=4_096)
+def _short_number(text: str) -> Decimal | None:
+    """The same for a short text: most conditions and results read a value more than once."""
+    return _number(text)
+
+
+def _number(text: str) -> Decimal | None:
     found = _DOUBLE.match(text)
     if found is None:
         return None

@@ -17,8 +17,7 @@ A region has only its present version; past versions belong to the documents (`b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from anabranch.algebra.display.ordered import Ordered
 
@@ -31,16 +30,14 @@ _LONGEST = 4_000
 """The longest joined piece: writing a long text a little at a time must not cost its square."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(NamedTuple):
     """Text is inserted at a position."""
 
     position: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(NamedTuple):
     """Text after a position is removed; the paper's `remove` takes an end position (LAWS 5.6)."""
 
     position: int
@@ -51,8 +48,7 @@ Edit: TypeAlias = Insert | Remove
 """Edits apply in turn; each position is that at the time of its edit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Text on display."""
 
     text: str
@@ -178,9 +174,10 @@ class Display:
         anchor = None if before is None else self.names[before]
         body = self._inside(inside) if anchor is None else anchor.around
         assert body is not None, "a region stands in something"
-        region = self.add_region(body, anchor)
+        rest = iter(pieces)
+        region = self.add_region(body, anchor, piece=next(rest, None))
         self.name(id, region)
-        self._fill(region, pieces)
+        self._fill(region, rest)
 
     def rewrite(self, id: str, pieces: Iterable[Piece]) -> None:
         """Replace the content of a region."""
@@ -189,13 +186,20 @@ class Display:
 
     def delete(self, id: str) -> None:
         """Remove a region for good."""
-        region = self.names[id]
-        self.clear(region)
-        assert region.around is not None, "a region stands in something"
-        region.around.parts.remove(region.handle)
+        region, around = self.names[id], self.names[id].around
+        assert around is not None, "a region stands in something"
+        self.changed(region)
+        start, total = self._start(region), region.parts.total
+        self._remove(start, total & _LENGTH)
+        self._forget(region)
+        region.parts = Ordered(0)
+        around.parts.remove(region.handle)
+        self._carry(around)
         del self._parts[region.handle]
         for each in region.ids:
             del self.names[each]
+        if total:
+            self._space(start >> _BITS)
 
     def name(self, id: str, region: DisplayRegion) -> None:
         """Let an id name this region from now on."""
@@ -239,12 +243,22 @@ class Display:
         return element
 
     def add_region(
-        self, body: Body, before: DisplayRegion | None = None, after: DisplayRegion | None = None
+        self,
+        body: Body,
+        before: DisplayRegion | None = None,
+        after: DisplayRegion | None = None,
+        *,
+        piece: Piece | None = None,
     ) -> DisplayRegion:
-        """Add an empty region: at the end of a body, or directly beside another region."""
+        """Add a region, empty or with a piece: at the end of a body, or directly beside another region."""
         region = DisplayRegion(body, self._next)
-        self._place(body, region, 0, before, after)
-        self.changed(region)
+        self._place(body, region, 0 if piece is None else piece.measure, before, after)
+        if piece is None:
+            self.changed(region)
+            return region
+        handle = self._place(region, piece, piece.measure)
+        self._carry(body)
+        self._entered(region, handle, 0, piece)
         return region
 
     def clear(self, region: DisplayRegion) -> None:
@@ -366,7 +380,7 @@ class Display:
         is_spaced = left is not None and left[2].ends
         if piece.is_spaced is is_spaced:
             return
-        self._parts[handle] = spaced = replace(piece, is_spaced=is_spaced)
+        self._parts[handle] = spaced = piece._replace(is_spaced=is_spaced)
         self.changed(body)
         if not is_spaced:
             self._remove(self._start(body) + body.parts.before(handle), 1)

@@ -147,8 +147,12 @@ class Ordered(Generic[H, V]):
             low, high = 0, len(node.items)
             while low < high:
                 middle = (low + high) // 2
-                handle = self._edge(node.items[middle], 0) if not node.is_leaf else node.items[middle]
-                assert handle is not None, "a node below the root is never empty"
+                handle = node.items[middle]
+                if not node.is_leaf:  # the first handle below; a node below the root is never empty
+                    below: _TreeNode[V] = handle
+                    while not below.is_leaf:
+                        below = below.items[0]
+                    handle = below.items[0]
                 if is_behind(handle):
                     found, high = handle, middle
                 else:

@@ -17,7 +17,6 @@ An answer in JSON is told as lines (LAWS 7.4): a control object each, whose cont
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
@@ -29,8 +28,7 @@ from anabranch.stream.tree import STREAM_NAMESPACE
 _END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class _Inserted:
+class _Inserted(NamedTuple):
     """A new region or element, before a known region."""
 
     target: str
@@ -38,8 +36,7 @@ class _Inserted:
     part: DisplayRegion | DisplayElement
 
 
-@dataclass(frozen=True, slots=True)
-class _Deleted:
+class _Deleted(NamedTuple):
     id: str
 
 
@@ -92,12 +89,11 @@ class Published(Display):
             self._told = ReaderState(told.times + 1, known=True)
             news, dirty = list(self._everything(self.root, None)), {}
         for each in news:
-            match each:
-                case _Inserted(target, id, part):
-                    dirty.pop(part.handle, None)
-                    found.append(control("before", *self._content(part), target=target, id=id, at=at))
-                case _Deleted(id):
-                    found.append(control("replace", "", target=id, at=at))
+            if isinstance(each, _Inserted):
+                dirty.pop(each.part.handle, None)
+                found.append(control("before", *self._content(each.part), target=each.target, id=each.id, at=at))
+            else:
+                found.append(control("replace", "", target=each.id, at=at))
         for region in dirty.values():
             if self._parts.get(region.handle) is region:
                 id, (content, declared) = min(region.ids), self._content(region)
@@ -184,23 +180,24 @@ class Published(Display):
             self._news.append(_Deleted(id))
 
     def changed(self, body: Body) -> None:
-        outermost = None
-        for each in (body, *_around(body)):
-            outermost = each if isinstance(each, DisplayRegion) else outermost
+        outermost: DisplayRegion | None = None
+        at: Body | None = body
+        while at is not None:
+            if isinstance(at, DisplayRegion):
+                outermost = at
+            at = at.around
         if outermost is not None:
             self._dirty[outermost.handle] = outermost
 
 
 def _is_known(part: DisplayRegion | DisplayElement) -> bool:
     """Whether a reader knows a region or an element by itself: it is in no region."""
-    return not any(isinstance(each, DisplayRegion) for each in _around(part))
-
-
-def _around(body: Body) -> Iterator[Body]:
-    """The bodies around a body, inner ones first."""
-    while body.around is not None:
-        body = body.around
-        yield body
+    around = part.around
+    while around is not None:
+        if isinstance(around, DisplayRegion):
+            return False
+        around = around.around
+    return True
 
 
 def is_result(id: str) -> bool:
@@ -216,8 +213,11 @@ def heartbeat(at: Decimal, *, json: bool = False) -> str:
 def _declared(part: DisplayRegion | DisplayElement) -> dict[str, str]:
     """The namespaces declared by the elements around a region or an element."""
     found: dict[str, str] = {}
-    for each in _around(part):
-        found = {**dict(each.namespaces), **found} if isinstance(each, DisplayElement) else found
+    around = part.around
+    while around is not None:
+        if isinstance(around, DisplayElement) and around.namespaces:
+            found = {**dict(around.namespaces), **found}
+        around = around.around
     return found
 
 
@@ -239,14 +239,17 @@ def _control(
     id: str | None = None,
     at: Decimal | None = None,
 ) -> str:
-    prefix = "s"
-    while prefix in (declared or {}):
-        prefix += "_"
-    others = "".join(
-        f" xmlns{':' if each else ''}{each}={_quoted(uri)}" for each, uri in (declared or {}).items() if content
-    )
-    given = (("target", target), ("id", id), ("at", None if at is None else f"{at:f}"))
-    attributes = "".join(f" {key}={_quoted(value)}" for key, value in given if value is not None)
+    prefix, others = "s", ""
+    if declared:
+        while prefix in declared:
+            prefix += "_"
+        if content:
+            others = "".join(f" xmlns{':' if each else ''}{each}={_quoted(uri)}" for each, uri in declared.items())
+    attributes = "" if target is None else f" target={_quoted(target)}"
+    if id is not None:
+        attributes += f" id={_quoted(id)}"
+    if at is not None:
+        attributes += f' at="{at:f}"'
     start = f'{prefix}:{name} xmlns:{prefix}="{STREAM_NAMESPACE}"{others}{attributes}'
     return f"<{start}>{content}</{prefix}:{name}>" if content else f"<{start}/>"
 

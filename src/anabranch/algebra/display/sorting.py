@@ -53,6 +53,7 @@ class SortedResults:
     def __init__(self, entries: EntryPlaces, descending: Sequence[bool]) -> None:
         self._entries = entries
         self._descending = descending
+        self._reverses = any(descending)
         self._order: Ordered[ResultId, int] = Ordered(0)
         self._keys: dict[ResultId, _Key] = {}
 
@@ -75,11 +76,16 @@ class SortedResults:
 
     def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
         """Add a result; returns the one that is now behind it."""
-        key = self._key(ranks)
+        key, keys = self._key(ranks), self._keys
+
+        def is_behind(other: ResultId) -> bool:
+            theirs = keys[other]
+            return key < theirs if key != theirs else self._stands_before(thing, other)
+
         last = self._order.last
         behind: ResultId | None = None
-        if last is not None and self._precedes(thing, key, last):  # mostly it becomes the last
-            behind = self._order.search(lambda other: self._precedes(thing, key, other))
+        if last is not None and is_behind(last):  # mostly it becomes the last
+            behind = self._order.search(is_behind)
         self._keys[thing] = key
         if behind is None:
             self._order.append(thing, 1)
@@ -98,6 +104,8 @@ class SortedResults:
         return ordered
 
     def _key(self, ranks: Sequence[OrderRank]) -> _Key:
+        if not self._reverses:
+            return tuple(ranks)
         return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
 
     def remove(self, thing: ResultId) -> None:
@@ -105,9 +113,7 @@ class SortedResults:
         self._order.remove(thing)
         del self._keys[thing]
 
-    def _precedes(self, thing: ResultId, key: _Key, other: ResultId) -> bool:
-        theirs = self._keys[other]
-        if key != theirs:
-            return key < theirs
+    def _stands_before(self, thing: ResultId, other: ResultId) -> bool:
+        """Whether a result with the same key as another stands before it in the document."""
         (entry, number), (their_entry, their_number) = thing, other
         return number < their_number if entry == their_entry else self._entries.precedes(entry, their_entry)

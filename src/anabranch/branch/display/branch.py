@@ -216,16 +216,15 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     def _take_released(self) -> None:
         for each in self._merge.released():
-            match each:
-                case Came(stream, partition, Accent() as accent):
-                    self._change(Changed(self._inputs[stream], partition, accent))
-                case Changed():
-                    self._change(each)
-                case _:
-                    pass
-            if isinstance(each, Came) and self._goes_on:
-                self._alter_displays()
-                self._tell(self._machine.take(each.stream, each.element, each.at, each.partition))
+            if isinstance(each, Came):
+                stream, partition, element, at, _ = each
+                if isinstance(element, Accent):
+                    self._change(Changed(self._inputs[stream], partition, element))
+                if self._goes_on:
+                    self._alter_displays()
+                    self._tell(self._machine.take(stream, element, at, partition))
+            elif isinstance(each, Changed):
+                self._change(each)
 
     @property
     def _goes_on(self) -> bool:

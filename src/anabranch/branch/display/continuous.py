@@ -99,8 +99,9 @@ class Machine(ShownQuery, Generic[N]):
 
         A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
-        self.kept[stream].moment = max(each.moment for each in self.kept.values()) + 1  # all moments have an order
-        for _ in self.kept[stream].take(element, at, partition):
+        kept = self.kept[stream]
+        kept.moment = 1 + (kept.moment if len(self.kept) == 1 else max(each.moment for each in self.kept.values()))
+        for _ in kept.take(element, at, partition):  # the moments of all streams have one order
             yield from self._moment(element.place)
 
     def begin(self, documents: Mapping[str, LateStart]) -> list[N]:

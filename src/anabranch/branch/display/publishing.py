@@ -46,6 +46,8 @@ class DisplayPublisher:
         """Digests of the latest dead letters, oldest first."""
         self._open: list[str] = []
         """The elements of a moment that may go on."""
+        self._at: Fraction | None = None
+        self._told = Decimal(0), ""
         if meta is not None:
             self._open = list(meta.get("open", ()))
             self._display.resume(ReaderState(*meta["told"]))
@@ -60,7 +62,7 @@ class DisplayPublisher:
     def show(self, change: DisplayChange, *, goes_on: bool = False) -> None:
         """Publish what a moment has changed; one that `goes_on` is published when it is `over`."""
         self._open += (self._accent(each, change.at) for each in change.alters)
-        self._open += self._display.wire(wire_time(change.at), hidden=self._machine.failure is not None)
+        self._open += self._display.wire(self._wired(change.at)[0], hidden=self._machine.failure is not None)
         if not goes_on:
             self.over(change.at)
         self.edits += change.edits
@@ -75,8 +77,15 @@ class DisplayPublisher:
     def over(self, at: Fraction) -> None:
         """The moment that was shown last, at this time, is over."""
         if self._open:
-            self._out.piece("".join((*self._open, heartbeat(wire_time(at), json=self._machine.json))))
+            self._out.piece("".join((*self._open, self._wired(at)[1])))
             self._open = []
+
+    def _wired(self, at: Fraction) -> tuple[Decimal, str]:
+        """A time as the wire has it, and the heartbeat of it; many moments have the same."""
+        if at is not self._at:
+            time = wire_time(at)
+            self._at, self._told = at, (time, heartbeat(time, json=self._machine.json))
+        return self._told
 
     def _bury(self, letter: DeadLetter) -> None:
         """Write a dead letter, unless that was done lately: an entry that fails does so whenever it is evaluated."""

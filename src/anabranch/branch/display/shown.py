@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
@@ -37,8 +37,7 @@ from anabranch.values.objects.json_text import not_both
 from anabranch.values.sequences import Values
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayChange:
+class DisplayChange(NamedTuple):
     """What a moment changes on display."""
 
     at: Fraction

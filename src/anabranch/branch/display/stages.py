@@ -142,8 +142,7 @@ class EntrySource(Protocol):
         """Restore what was kept of an entry; None for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownResult:
+class ShownResult(NamedTuple):
     """A result on display, with its ranks in the order that the query asks for."""
 
     ranks: tuple[OrderRank, ...]

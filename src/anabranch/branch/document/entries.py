@@ -217,10 +217,12 @@ class DocumentEntries:
     def _touch(self, number: int, at: Fraction) -> None:
         """Record a change of an entry."""
         self.changed[number] = self.unsaved.entries[number] = None
+        if not self._seconds:
+            return
         entry = self.by_number[number]
         noted = self._noted
         for each in (at,) if noted is None or noted.now == at else (at, noted.now):
-            if self._seconds and (not entry.marks or entry.marks[-1] != each):
+            if not entry.marks or entry.marks[-1] != each:
                 entry.marks.append(each)
                 self._schedule(number, entry, [each])
 
@@ -302,7 +304,7 @@ class DocumentEntries:
     def take_changed(self) -> list[int]:
         """The entries that are to be evaluated again now, in the order of evaluation."""
         self.within = {number: regions for number, regions in self.changed.items() if regions is not None}
-        found = self.in_turn(self.changed)
+        found = self.in_turn(self.changed) if len(self.changed) > 1 else list(self.changed)
         self.changed.clear()
         return found
 

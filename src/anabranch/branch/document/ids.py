@@ -38,7 +38,8 @@ class KeptRegister(Register):
 
     def number(self, chain: Chain) -> int | None:
         """The number of a region with ids."""
-        return self.known[chain].number if chain in self.known else None
+        region = self.known.get(chain)
+        return None if region is None else region.number
 
     def changed(self, chain: Chain, region: Registered) -> None:
         self._unsaved[region.number] = None

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from anabranch.algebra.accents.events import Announced
-from anabranch.branch.document.judging import exact_time
+from anabranch.branch.document.judging import PlainReplacement, exact_time
 from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode, rare_gc, without_gc
@@ -34,11 +34,12 @@ from anabranch.errors import StateError
 from anabranch.language import ast, parse
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.history.admission import UpdateAdmission
+from anabranch.law.history.chains import Chain
 from anabranch.law.history.timeline import time_of
 from anabranch.law.history.units import bring
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import Accent, Item, StreamElement
+from anabranch.stream.elements import Accent, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import serialize
 
@@ -68,10 +69,12 @@ class Keeper(Merged):
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of the next element; a bad one is set aside, for all."""
-        at = good_time(self._kept.admission, self._stream, key[1], element, arrived)
-        for letter in self._kept.admission.dead:
-            self._out.bury(letter)
-        self._kept.admission.dead.clear()
+        admission = self._kept.admission
+        at = good_time(admission, self._stream, key[1], element, arrived)
+        if admission.dead:
+            for letter in admission.dead:
+                self._out.bury(letter)
+            admission.dead.clear()
         return at
 
     def reached(self, key: Key) -> Fraction:
@@ -81,17 +84,14 @@ class Keeper(Merged):
     def _run(self) -> None:
         with rare_gc():
             for each in self._merge.released():
-                match each:
-                    case Came(stream, partition, Accent() as accent):
-                        self._events.append(Announced(stream, partition, accent))
-                    case Changed(stream, partition, change):
-                        self._events.append(Announced(stream.name, partition, change))
-                    case _:
-                        pass
                 if isinstance(each, Came):
-                    for moment in self._kept.take(each.element, each.at, each.partition):
-                        self._kept.moved(moment)
-                    self._kept.changed.clear()
+                    stream, partition, element, at, _ = each
+                    if isinstance(element, Accent):
+                        self._events.append(Announced(stream, partition, element))
+                    self._kept.accept(element, at, partition)
+                elif isinstance(each, Changed):
+                    self._events.append(Announced(each.stream.name, each.partition, each.change))
+            self._kept.catch_up()
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -135,6 +135,9 @@ def good_time(
     admission: UpdateAdmission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
 ) -> Fraction | None:
     """The time of an element that is good after all those taken of its partition (LAWS 1.3); None for a bad one."""
+    if element.at is not None and stream.source.updates:
+        at = exact_time(element.at)
+        return at if admission.judge(element, at, partition) is not None else None
     reached = admission.reached(partition)
     if element.at is not None:
         at = exact_time(element.at)
@@ -158,6 +161,37 @@ class _WholeStream(KeptDocument):
         self._stream = stream.name
         if stream.source.retain is not None:
             self._seconds = (stream.source.retain,)
+        self._newest: dict[Chain, tuple[PlainReplacement, Place, int]] = {}
+        """By region: the newest replacement that is not in the document yet, and the number of its version."""
+
+    def accept(self, element: StreamElement, at: Fraction, partition: int) -> None:
+        """Take an element; `catch_up` is to be called before the document is looked at.
+
+        Only the newest version of a region is kept, so of its plain replacements only the last one is applied, unless
+        the times of changes count, too.
+        """
+        admitted = self.admission.judge(element, at, partition)
+        if not isinstance(admitted, PlainReplacement) or self._seconds:
+            self.catch_up()
+            for moment in self.take(element, at, partition):
+                self.moved(moment)
+            self.changed.clear()
+            return
+        self._move(at)
+        self._newest[admitted.chain] = admitted, element.place, self.next_version
+        self.next_version += 1
+        self.admission.take(admitted, partition)
+        self.clock = self._reached()
+
+    def catch_up(self) -> None:
+        """Apply the newest replacements, each with the time and the number that it came with."""
+        at, following = self._at, self.next_version
+        for admitted, place, number in self._newest.values():
+            self._at, self.next_version = admitted.end, number
+            self._replace(admitted, place)
+        self._newest.clear()
+        self.changed.clear()
+        self._at, self.next_version = at, following
 
     def _touch(self, number: int, at: Fraction) -> None:
         self.by_number[number].marks.clear()  # only the latest change counts

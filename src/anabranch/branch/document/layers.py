@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -69,7 +70,7 @@ class StateLayer:
         for name, (order, ids, rest, entries) in data["streams"].items():
             streams[name] = [order, rest]
             for kind, several in enumerate((*ids, entries)):
-                rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
+                rows += [(name, kind, each[0], _row_text(each[1:])) for each in several]
         more = {key: value for key, value in data.items() if key != "streams"}
         edited = [
             (each.position, 0, each.text, name) if isinstance(each, Insert) else (each.position, each.length, "", name)
@@ -133,6 +134,14 @@ class StateLayer:
         if "display" not in edits.column_names:  # an earlier release had one display to a state
             edits = edits.append_column(_EDITS.field("display"), pa.array([""] * edits.num_rows, pa.string()))
         return StateLayer(state.meta["streams"], state.meta["more"], state.tables["rows"], edits)
+
+
+def _row_text(row: Data) -> str:
+    """A row as JSON; numbers in it are integers, others are written as texts."""
+    try:
+        return msgspec.json.encode(row).decode()
+    except (TypeError, UnicodeEncodeError):  # a text of a type of its own, or one that no encoding has
+        return json.dumps(row)
 
 
 def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:

@@ -102,7 +102,8 @@ class KeptDocument(DocumentEntries):
 
     def _move(self, at: Fraction) -> None:
         self._at = at
-        self.now = max(self.now, at) if self.admission.times else at  # a time path may begin below 0
+        if at is not self.now:
+            self.now = max(self.now, at) if self.admission.times else at  # a time path may begin below 0
 
     def _see(
         self, point: InsertionPoint, children: Sequence[Child], admitted: Admitted, place: Place, between: bool

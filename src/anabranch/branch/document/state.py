@@ -196,28 +196,32 @@ def _content(
 
     The origin of a node is written only below the root (`top`), directly or in chains.
     """
-    match content:
-        case Lived(node, namespaces, start, place, inner, moment):
-            same = start is around or start == around
-            written = [_node(node, namespaces), None if same else write_fraction(start)]
-            noted = [] if moment is None else _moment(moment)
-            is_later = not top and bool(noted) and moment != around_moment
-            if inner or top or is_later:
-                written.append([_content(kept, each, start, moment or around_moment) for each in inner])
-            if top:
-                written.append([place.partition, place.offset, *noted])
-            elif is_later:
-                written.append([noted])
-            return written
-        case Chain(versions=versions):
-            lives: list[Data] = []
-            for each in versions:
-                inside = [_content(kept, inner, each.start, each.moment, top=top) for inner in each.content]
-                more: list[Data] = [] if each.mark is None else [write_mark(each.mark)]
-                if each.moment is not None:
-                    more = [*(more or [None]), *_moment(each.moment)]
-                lives.append([write_fraction(each.start), each.number, inside, *more])
-            return [kept.register.number(content), lives]
+    if isinstance(content, Lived):
+        node, start, inner, moment = content.node, content.start, content.content, content.moment
+        plain = node.value if type(node) is Text and node.measure is None else _node(node, content.namespaces)
+        written = [plain, None if start is around or start == around else write_fraction(start)]
+        noted = [] if moment is None else _moment(moment)
+        is_later = not top and bool(noted) and moment != around_moment
+        if inner or top or is_later:
+            written.append([_content(kept, each, start, moment or around_moment) for each in inner])
+        if top:
+            written.append([content.place.partition, content.place.offset, *noted])
+        elif is_later:
+            written.append([noted])
+        return written
+    lives: list[Data] = []
+    for version in content.versions:
+        start, began = version.start, version.moment
+        life = [
+            write_fraction(start),
+            version.number,
+            [_content(kept, each, start, began, top=top) for each in version.content],
+        ]
+        if version.mark is not None or began is not None:
+            life.append(None if version.mark is None else write_mark(version.mark))
+            life += () if began is None else _moment(began)
+        lives.append(life)
+    return [kept.register.number(content), lives]
 
 
 def _moment(moment: DocumentMoment) -> list[Data]:
@@ -226,8 +230,8 @@ def _moment(moment: DocumentMoment) -> list[Data]:
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
     match node:
-        case Element(name=Name(local, "", ""), mark=None, message=None) if not namespaces and not node.attributes:
-            return [local]
+        case Element(mark=None, message=None) if not namespaces and not node.attributes and not node.name.uri:
+            return [node.name.local] if not node.name.prefix else [*_name(node.name), {}, []]
         case Element(message=None):
             attributes = list(map(_attribute, node.attributes))
             mark = [] if node.mark is None else [write_mark(node.mark)]

@@ -65,7 +65,7 @@ class Backlog:
 
     def take(self) -> RawEntry:
         """Remove the first entry."""
-        head = self.head
+        head = self._head or self.head
         assert head is not None
         self._head = None
         self._done += 1

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -61,8 +62,7 @@ class FeedOrigin:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class RawEntry:
+class RawEntry(NamedTuple):
     """One raw element."""
 
     origin: FeedOrigin
@@ -134,7 +134,20 @@ def cuts(table: pa.Table, start: int = 0) -> Iterator[Cut]:
     """The cuts of a feed, from number `start` on."""
     for first in range(start, table.num_rows, _ROWS):
         part = table.slice(first, _ROWS)
-        yield from map(Cut, *(part.column(name).to_pylist() for name in table.schema.names))
+        yield from map(Cut, *(_values(part.column(name)) for name in table.schema.names))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; mostly all are missing, or numbers, or the same."""
+    if column.null_count == len(column):
+        return [None] * len(column)
+    if column.null_count == 0 and pa.types.is_integer(column.type):
+        return list(column.to_numpy().tolist())
+    if pa.types.is_dictionary(column.type):
+        found = column.combine_chunks()
+        values = found.dictionary.to_pylist()
+        return [None if each is None else values[each] for each in _values(pa.chunked_array([found.indices]))]
+    return list(column.to_pylist())
 
 
 def without(data: bytes, done: int) -> bytes:
@@ -179,6 +192,16 @@ class EntryReader:
 
     def read(self, entry: RawEntry) -> StreamElement | DeadLetter:
         """The element of an entry; an item stands below the stream's root, in an edited stream below its own root."""
+        shared = self._stream.shared
+        if shared is None:
+            return self._read(entry)
+        element = shared.find(entry.cut, entry.origin.file)
+        if element is None:
+            element = self._read(entry)
+            shared.put(entry.cut, entry.origin.file, element)
+        return element
+
+    def _read(self, entry: RawEntry) -> StreamElement | DeadLetter:
         cut, origin = entry.cut, entry.origin
         plain = cut.reason is None and is_plain_around(cut.root, cut.encoding)
         tree = self._usual.tree(cut.raw) if plain else None
@@ -208,7 +231,7 @@ class EntryReader:
 
     def _doubts(self, entry: RawEntry) -> tuple[Doubt, ...]:
         """The doubts that an entry leaves which was set aside by its task, such as an invalid accent."""
-        match list(self._reader.elements([replace(entry.cut, reason=None)], entry.origin.file)):
+        match list(self._reader.elements([entry.cut._replace(reason=None)], entry.origin.file)):
             case [Accent(where, Alter(path) | Drop(path))]:
                 return (Doubt(path, where),)
             case [DeadLetter(doubts=doubts)]:

@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -80,8 +80,7 @@ class Changed:
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class Came:
+class Came(NamedTuple):
     """A released element of an edited document, as written and judged."""
 
     stream: str
@@ -89,6 +88,9 @@ class Came:
     element: StreamElement
     at: Fraction
     entry: RawEntry
+
+
+_NO_UNITS: Mapping[Path, Affine] = {}
 
 
 class DocumentJudge(Protocol):
@@ -101,8 +103,7 @@ class DocumentJudge(Protocol):
         """The time that an input has reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(NamedTuple):
     """The next element of an input, with its time."""
 
     time: Fraction
@@ -143,7 +144,7 @@ class MergeInput:
                 if at is None:
                     self.backlog.take()
                 else:
-                    self._head = _Head(at, entry, element, {}, None)
+                    self._head = _Head(at, entry, element, _NO_UNITS, None)
                 continue
             units: Mapping[Path, Affine] = {}
             given: Tree | None = None
@@ -170,7 +171,7 @@ class MergeInput:
 
     def take(self) -> Released | StreamSignal | Changed | Came:
         """Take the next element, or the end of the input."""
-        head, self._head = self.head, None
+        head, self._head = self._head or self.head, None
         if head is None:
             self.ended = True
             return StreamSignal(self.stream, self._partition, None)
@@ -214,6 +215,8 @@ class Merge:
             for stream in streams
             for partition in range(len(stream.source.partitions))
         }
+        self._only = next(iter(self.sources.values())) if len(self.sources) == 1 else None
+        """The input that is merged with nothing."""
         self._passed: Fraction | None = None
         self._ended: set[Key] = set()
         self._judged = judge is not None
@@ -273,6 +276,8 @@ class Merge:
 
     def _first(self) -> MergeInput | None:
         """The input whose element, or end, is next; None as long as that is open."""
+        if self._only is not None and self._only.head is not None:
+            return self._only
         first: MergeInput | None = None
         least: Fraction | None = None
         silent: list[Reach | None] = []

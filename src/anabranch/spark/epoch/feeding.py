@@ -6,7 +6,7 @@ Bad elements are left out, except accents that leave paths in doubt (LAWS 4.5), 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -93,7 +93,7 @@ class RawFeed:
 
     def _cut(self, entry: int) -> Cut:
         cut = self._shredded.cut(entry)
-        return replace(cut, reason=self._reasons[entry]) if entry in self._reasons else cut
+        return cut._replace(reason=self._reasons[entry]) if entry in self._reasons else cut
 
     def packed(self) -> Iterator[bytes]:
         """The feeds, one behind the other."""

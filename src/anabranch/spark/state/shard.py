@@ -22,9 +22,9 @@ from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.document.keeper import Keeper
-from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
+from anabranch.branch.intake.shared_elements import SharedElements
 from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
@@ -127,8 +127,8 @@ class _Shard:
     """By subscription: why it has ended."""
     outbox: Outbox
     """For the results of strands."""
-    shared: dict[str, SharedReader] = field(default_factory=dict)
-    """By stream of updates: the elements that were parsed for all its branches."""
+    shared: dict[str, SharedElements] = field(default_factory=dict)
+    """By stream of updates: the elements that were read for all its branches."""
 
     # --- branches that take items -----------------------------------------------------------------------------
 
@@ -231,15 +231,15 @@ class _Shard:
         given = name, stream.form.format, self.plan.limits, root, source.item_name
         admission = source.admission(accents=self.plan.accents)
         reader = partial(ElementReader, *given, admission=admission, upserts=source.is_upserted)
-        shared = self.shared.setdefault(name, SharedReader(reader())) if source.updates else None
         return InputStream(
             source,
             root,
-            reader if shared is None else lambda: shared,
+            reader,
             late=name in branch.late,
             endless=not self.plan.finite,
             starts=self._starts(stream, branch),
             is_json=bool(stream.json_items),
+            shared=self.shared.setdefault(name, SharedElements()) if source.updates else None,
         )
 
     def _starts(self, stream: KnownStream, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:

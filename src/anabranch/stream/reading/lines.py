@@ -12,7 +12,7 @@ last bytes fed are in memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from anabranch.stream.limits import Limits
 from anabranch.stream.plain import from_plain, to_plain
@@ -22,8 +22,7 @@ SHOWN_BYTES = 8_192
 """The bytes of a bad piece that are kept for the dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A piece of a partition: an item's bytes, or a bad piece with the reason, of which only the front is kept.
 
     `start` and `end` are positions in the uncompressed partition; `root` is the start tag of the root around the item

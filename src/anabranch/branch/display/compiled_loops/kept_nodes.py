@@ -82,8 +82,7 @@ def collect_versions(content: Sequence[Content], name: str, most: int, window: b
                 collect((each,), name, found)
             continue
         for level, version in enumerate(reversed(each.versions)):
-            if any(isinstance(inner, Chain) for inner in version.content):
-                raise Unusual
+            _refuse_chains(version.content)
             if level <= most if window else level == most:
                 start = len(found)
                 collect(version.content, name, found)
@@ -103,8 +102,7 @@ def collect_lived(content: Sequence[Content], name: str, then: Fraction, window:
         for level, version in enumerate(reversed(each.versions)):
             if end is not None and end <= then:
                 break  # so have all before it
-            if any(isinstance(inner, Chain) for inner in version.content):
-                raise Unusual
+            _refuse_chains(version.content)
             if window or version.start <= then:
                 start = len(found)
                 came = [inner for inner in version.content if isinstance(inner, Lived) and inner.start <= then]
@@ -113,6 +111,13 @@ def collect_lived(content: Sequence[Content], name: str, then: Fraction, window:
                     for old in found[start:]:
                         _refuse_regions(old)
             end = version.start if end is None else min(end, version.start)
+
+
+def _refuse_chains(content: Sequence[Content]) -> None:
+    """What a version with regions directly in it shows is found by the law."""
+    for each in content:
+        if isinstance(each, Chain):
+            raise Unusual
 
 
 def _refuse_regions(lived: Lived) -> None:
@@ -229,9 +234,8 @@ def atoms(values: KeptValues) -> list[Atomic]:
     return found
 
 
-def single(values: KeptValues) -> Atomic | None:
+def single(found: Sequence[Atomic]) -> Atomic | None:
     """The one value of an operand, None for none."""
-    found = atoms(values)
     if len(found) > 1:
         raise Unusual
     return found[0] if found else None
@@ -288,8 +292,8 @@ def constant_text(text: str) -> Callable[[Names], str]:
 
 
 def spelled(values: Closure) -> Callable[[Names], str]:
-    """Values side by side as text, with spaces between."""
-    return lambda names: " ".join([spell(each) for each in atoms(values(names))])
+    """Atomic values side by side as text, with spaces between."""
+    return lambda names: " ".join([spell(each) for each in values(names)])
 
 
 def no_nulls(values: KeptValues) -> KeptValues:
@@ -305,10 +309,12 @@ def holds(values: KeptValues) -> bool:
 
 
 def comparison(operator: Any, left: Closure, right: Closure) -> Closure:
-    """A general comparison."""
+    """A general comparison of atomic values."""
 
     def compared(names: Names) -> KeptValues:
-        lefts, rights = atoms(left(names)), atoms(right(names))
+        lefts, rights = left(names), right(names)
+        if len(lefts) == 1 and len(rights) == 1:
+            return [compare(operator, lefts[0], rights[0])]
         if len(lefts) > 1 and len(rights) > 1:
             raise Unusual  # the law counts the pairs
         found = [compare(operator, one, other) for one in lefts for other in rights]  # each, for its errors
@@ -318,7 +324,7 @@ def comparison(operator: Any, left: Closure, right: Closure) -> Closure:
 
 
 def arithmetic(first: Closure, rest: Sequence[tuple[Any, Closure]]) -> Closure:
-    """A chain of arithmetic operations."""
+    """A chain of arithmetic operations on atomic values."""
 
     def computed(names: Names) -> KeptValues:
         result = single(first(names))

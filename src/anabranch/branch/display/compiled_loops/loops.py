@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from typing import NamedTuple
 
 from anabranch.algebra.display.display import Piece
 from anabranch.branch.display.compiled_loops.kept_nodes import (
@@ -32,11 +32,8 @@ from anabranch.branch.display.compiled_loops.kept_nodes import (
     arithmetic,
     atoms,
     collect,
-    collect_attribute,
     collect_deep,
     collect_lived,
-    collect_texts,
-    collect_versions,
     comparison,
     constant,
     constant_text,
@@ -48,8 +45,8 @@ from anabranch.branch.display.compiled_loops.kept_nodes import (
     spelled,
     write,
 )
+from anabranch.branch.display.compiled_loops.steps import collector, name_of, separates
 from anabranch.language import ast
-from anabranch.language.rewrite import parts
 from anabranch.law.functions import BUILTINS
 from anabranch.law.history.chains import Content, Lived
 from anabranch.law.paths import base_of
@@ -63,8 +60,7 @@ _FUNCTIONS = frozenset(("count", "exists", "empty", "not", "sum", "avg", "min", 
 """Functions that look at the values of nodes only, or at none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRow:
+class ShownRow(NamedTuple):
     """A result with its ranks, as it is shown."""
 
     ranks: tuple[OrderRank, ...]
@@ -196,6 +192,10 @@ class _Compiler:
         self._declared = {each.name for each in query.functions}
         self._root = root
         self._bound: set[str] = set()
+        self._paths: dict[ast.Path, str] = {}
+        """The paths from variables, each with the name under which a round remembers what it finds."""
+        self._rebinds = False
+        """Whether two variables have one name, so that what a path finds depends on where it stands."""
         self._calls: set[str] = set()
         self._work = [0]
 
@@ -211,7 +211,7 @@ class _Compiler:
         self._bound.add(name)
         inner = [self._clause(each) for each in clauses]
         condition = None if where is None else self.closure(where)
-        keys = [self.closure(each.key) for each in order]
+        keys = [self._atomic(each.key) for each in order]
         value = self.closure(result)
         work = self._work
 
@@ -234,7 +234,7 @@ class _Compiler:
 
         is_single = not order or not any(is_loop for _, is_loop, _ in inner)
         assert isinstance(source, ast.Path), "its steps were compiled"
-        is_separable = is_single and (len(steps) > 1 or steps[0].deep) and _separates(source.steps)
+        is_separable = is_single and (len(steps) > 1 or steps[0].deep) and separates(source.steps)
         return CompiledLoop(steps, rounds, bool(order), frozenset(self._calls), work, is_separable)
 
     def _clause(self, clause: ast.For | ast.Let) -> tuple[str, bool, Closure]:
@@ -245,6 +245,7 @@ class _Compiler:
                 found = self.closure(value)
             case _:
                 raise Unusual
+        self._rebinds |= name in self._bound
         self._bound.add(name)
         return name, isinstance(clause, ast.For), found
 
@@ -254,16 +255,16 @@ class _Compiler:
             raise Unusual
         first, *rest = source.steps
         if not first.deep:
-            if _name_of(first) != self._root or first.tail or not rest:
+            if name_of(first) != self._root or first.tail or not rest:
                 raise Unusual
             steps = rest
-        elif _name_of(first) == self._root:
+        elif name_of(first) == self._root:
             raise Unusual
         else:
             steps = [first, *rest]
         if sum(each.deep for each in steps) > 1:
             raise Unusual
-        return tuple(_PathStep(_name_of(each), each.deep, self._conditions(each.tail)) for each in steps)
+        return tuple(_PathStep(name_of(each), each.deep, self._conditions(each.tail)) for each in steps)
 
     def _conditions(self, tail: Iterable[ast.Tail]) -> tuple[Closure, ...]:
         found: list[Closure] = []
@@ -290,11 +291,11 @@ class _Compiler:
             case ast.Sequence(items):
                 return self._sequence([self.closure(each) for each in items])
             case ast.Comparison(operator, left, right):
-                return comparison(operator, self.closure(left), self.closure(right))
+                return comparison(operator, self._atomic(left), self._atomic(right))
             case ast.Arithmetic(first, rest):
-                return arithmetic(self.closure(first), [(each, self.closure(operand)) for each, operand in rest])
+                return arithmetic(self._atomic(first), [(each, self._atomic(operand)) for each, operand in rest])
             case ast.Negation(operand):
-                inner = self.closure(operand)
+                inner = self._atomic(operand)
 
                 def negated(names: Names) -> KeptValues:
                     value = single(inner(names))
@@ -309,28 +310,47 @@ class _Compiler:
                 asked, yes, no = map(self.closure, (condition, then, otherwise))
                 return lambda names: (yes if holds(asked(names)) else no)(names)
             case ast.Call(name, arguments):
-                return self._call(name.removeprefix("fn:"), [self.closure(each) for each in arguments])
+                return self._call(name.removeprefix("fn:"), arguments)
             case ast.ElementConstructor():
                 return self._element(expression)
             case _:
                 raise Unusual
 
-    def _call(self, name: str, arguments: list[Closure]) -> Closure:
-        if name not in _FUNCTIONS or name in self._declared or not arguments:
+    def _atomic(self, expression: ast.Expression) -> Closure:
+        """The values of an expression as operators compute with them; a round reads those of a path once."""
+        values = self.closure(expression)
+        match expression:
+            case ast.String() | ast.Number() | ast.Arithmetic() | ast.Negation():
+                return values
+            case ast.Path() if expression in self._paths and not self._rebinds:
+                slot = f"{self._paths[expression]} atoms"
+            case _:
+                return lambda names: atoms(values(names))
+
+        def remembered(names: Names) -> KeptValues:
+            found = names.get(slot)
+            if found is None:
+                found = names[slot] = atoms(values(names))
+            return found
+
+        return remembered
+
+    def _call(self, name: str, given: Sequence[ast.Expression]) -> Closure:
+        if name not in _FUNCTIONS or name in self._declared or not given:
             raise Unusual
         self._calls.add(name)
         work = self._work
         if name in ("count", "exists", "empty", "not"):
-            (argument,) = arguments
+            (argument,) = map(self.closure, given)
             if name == "count":
                 return lambda names: [len(no_nulls(argument(names)))]
             if name == "not":
                 return lambda names: [not holds(argument(names))]
             return lambda names: [bool(argument(names)) is (name == "exists")]
-        function = BUILTINS[name]
+        function, arguments = BUILTINS[name], [self._atomic(each) for each in given]
 
         def called(names: Names) -> KeptValues:
-            values = [atoms(each(names)) for each in arguments]
+            values = [each(names) for each in arguments]
             work[0] += 1 + sum(map(len, values))
             return list(function(*values))
 
@@ -365,17 +385,27 @@ class _Compiler:
                 values = step(values)
             return values
 
-        return walk
+        if start == _CONTEXT:
+            return walk
+        slot = self._paths.setdefault(path, f"/{len(self._paths)}")
+
+        def remembered(names: Names) -> KeptValues:
+            found = names.get(slot)
+            if found is None:
+                found = names[slot] = walk(names)
+            return found
+
+        return walk if self._rebinds else remembered
 
     def _step(self, step: ast.Step, is_last: bool) -> Callable[[KeptValues], KeptValues]:
         conditions: list[Closure] = []
         match step.tail:
             case (ast.Qualifier("version", window, ast.Number(text)),) if is_last and step.axis == "child":
-                collect = _collector(step, (int(text), window), is_last)
+                collect = collector(step, (int(text), window), is_last)
             case (ast.Qualifier("time", window, ast.Number() as ago),) if is_last and step.axis == "child":
                 collect = self._lived(step, ago.exact, window)
             case tail:
-                conditions, collect = list(self._conditions(tail)), _collector(step, None, is_last)
+                conditions, collect = list(self._conditions(tail)), collector(step, None, is_last)
         work = self._work
 
         def reached(values: KeptValues) -> KeptValues:
@@ -393,7 +423,7 @@ class _Compiler:
 
     def _lived(self, step: ast.Step, ago: Fraction, window: bool) -> Callable[[Lived, KeptValues], None]:
         """The function that adds what lived some time ago, or since then."""
-        name, now = _name_of(step), self._now
+        name, now = name_of(step), self._now
         if now is None or step.deep:
             raise Unusual
         return lambda lived, found: collect_lived(lived.content, name, now[0] - ago, window, found)
@@ -424,7 +454,7 @@ class _Compiler:
             if isinstance(each, ast.Characters):
                 parts.append(constant_text(each.value))
             else:
-                parts.append(spelled(self.closure(each.value)))
+                parts.append(spelled(self._atomic(each.value)))
         return lambda names: "".join([each(names) for each in parts])
 
     def _content(self, content: ast.Content) -> Callable[[Names], str]:
@@ -451,48 +481,3 @@ class _Compiler:
             return "" if piece is None else piece.text
 
         return enclosed
-
-
-def _separates(steps: Sequence[ast.Step]) -> bool:
-    """Whether no predicate in front of the last step can look into the nodes that the path finds."""
-    for step, following in pairwise(steps):
-        for part in parts(step.tail):
-            if isinstance(part, ast.ContextItem) or (step.tail and following.deep):
-                return False
-            if isinstance(part, ast.Path) and part.start is None:
-                first = part.steps[0]
-                if first.deep or not isinstance(first.test, ast.NameTest):
-                    return False
-                if first.axis == "child" and first.test.local == _name_of(following):
-                    return False
-    return True
-
-
-def _collector(step: ast.Step, asked: tuple[int, bool] | None, is_last: bool) -> Callable[[Lived, KeptValues], None]:
-    """The function that adds what a step reaches from a node."""
-    match step.test:
-        case ast.KindTest("text", None) if step.axis == "child" and not step.deep and asked is None:
-            return lambda lived, found: collect_texts(lived.content, found)
-        case _:
-            name = _name_of(step)
-    if asked is not None:
-        if step.deep:
-            raise Unusual
-        most, window = asked
-        return lambda lived, found: collect_versions(lived.content, name, most, window, found)
-    if step.axis == "attribute":
-        if step.deep:
-            raise Unusual
-        return lambda lived, found: collect_attribute(lived, name, found)
-    if step.deep:
-        return lambda lived, found: collect_deep(lived.content, name, found, is_last=is_last)
-    return lambda lived, found: collect(lived.content, name, found)
-
-
-def _name_of(step: ast.Step) -> str:
-    """The plain name that a step asks for."""
-    if step.axis not in ("child", "attribute") or not isinstance(step.test, ast.NameTest):
-        raise Unusual
-    if step.test.prefix is not None or step.test.local == "*" or "_x" in step.test.local:
-        raise Unusual
-    return step.test.local
