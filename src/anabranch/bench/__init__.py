@@ -68,7 +68,7 @@ BENCHES: Mapping[str, Bench] = {
 }
 """All benches by name."""
 
-IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing")
+IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing", "history")
 """The benches whose parts can be run alone."""
 
 DRAWN = ("network",)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
@@ -36,6 +36,7 @@ from statistics import mean, median
 from time import perf_counter
 
 from anabranch.bench.harness.epochs import of_trunk, workshop
+from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.parts.histories import histories
 from anabranch.bench.parts.large_entries import Books, many_regions
@@ -80,44 +81,88 @@ _QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000, 50, 500, 2_000)
 _FILES = 4
 
 
-def measure(quick: bool) -> Figures:
-    """Run the bench."""
-    scale, rounds = (_QUICK if quick else _FULL), Rounds.of(quick)
-    few, many = Tickers.of(scale.few, RISEN), Tickers.of(scale.many, RISEN)
-    grown = compare(lambda: few.round(scale.updates), lambda: many.round(scale.updates), rounds, "an update")
-    some = Tickers.of(scale.judged, RISEN)
-    again = Reevaluation.of(scale.judged)
-    ours = [some.round(scale.updates) / scale.updates for _ in range(rounds.warm_up + rounds.pairs)]
-    theirs = [again.round() for _ in range(rounds.warm_up + rounds.pairs)]
-    update, (reading, evaluating) = (
-        median(ours[rounds.warm_up :]),
-        (median(each) for each in zip(*theirs[rounds.warm_up :], strict=True)),
-    )
-    together = histories(scale.queries, scale.few, scale.few, rounds)
-    long = steady(scale.few, scale.steady)
-    short, large = Books.of(10), Books.of(scale.books)
-    inside = compare(lambda: short.round(scale.updates), lambda: large.round(scale.updates), rounds, "inside an entry")
-    return {
-        "ratios": {
-            "per_update_100k_vs_1k": grown.ratio,
-            "query1_10000_vs_10_books": inside.ratio,
-            "vs_reevaluation": (reading + evaluating) / update,
-            "vs_evaluation_alone": evaluating / update,
-            "thousand_vs_one": together.timings.ratio,
-            "steady_state": long.growth("state_kb"),
-            "steady_memory": long.growth("process_mb"),
-        },
-        "per_update_100k_vs_1k": grown.figures(scale.updates),
-        "thousand_vs_one": together.figures(),
-        "query1_10000_vs_10_books": inside.figures(scale.updates),
-        "update_us": 1e6 * update,
-        "saxon_ms": 1e3 * evaluating,
-        "saxon_reading_ms": 1e3 * reading,
-        "spark_updates_per_second": on_spark(scale.judged),
-        "state_bytes_per_region": {name: kept_bytes(each, scale.kept) for name, each in _QUALIFIERS.items()},
-        "many_regions": many_regions(scale.regions, scale.updates),
-        "steady": long.figures(),
-    }
+def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
+    """Run the bench, or some of its parts."""
+    bench = HistoryBench(_QUICK if quick else _FULL, Rounds.of(quick))
+    for part in chosen_parts(_PARTS, only):
+        _PARTS[part](bench)
+    return {"ratios": bench.ratios, **bench.found}
+
+
+@dataclass(slots=True)
+class HistoryBench:
+    """The figures of the parts that were measured; each of these adds to them."""
+
+    scale: HistoryScale
+    rounds: Rounds
+    ratios: dict[str, float] = field(default_factory=dict)
+    found: dict[str, float | Figures] = field(default_factory=dict)
+
+    def growth(self) -> None:
+        """An update among many tickers against one among few."""
+        few, many = Tickers.of(self.scale.few, RISEN), Tickers.of(self.scale.many, RISEN)
+        updates = self.scale.updates
+        grown = compare(lambda: few.round(updates), lambda: many.round(updates), self.rounds, "an update")
+        self.ratios["per_update_100k_vs_1k"] = grown.ratio
+        self.found["per_update_100k_vs_1k"] = grown.figures(updates)
+
+    def saxon(self) -> None:
+        """An update against the evaluation of all tickers anew."""
+        rounds, updates = range(self.rounds.warm_up + self.rounds.pairs), self.scale.updates
+        some, again = Tickers.of(self.scale.judged, RISEN), Reevaluation.of(self.scale.judged)
+        ours = [some.round(updates) / updates for _ in rounds][self.rounds.warm_up :]
+        theirs = [again.round() for _ in rounds][self.rounds.warm_up :]
+        update, (reading, evaluating) = median(ours), (median(each) for each in zip(*theirs, strict=True))
+        self.ratios["vs_reevaluation"] = (reading + evaluating) / update
+        self.ratios["vs_evaluation_alone"] = evaluating / update
+        self.found["update_us"] = 1e6 * update
+        self.found["saxon_ms"] = 1e3 * evaluating
+        self.found["saxon_reading_ms"] = 1e3 * reading
+
+    def together(self) -> None:
+        """Many historical queries against one."""
+        found = histories(self.scale.queries, self.scale.few, self.scale.few, self.rounds)
+        self.ratios["thousand_vs_one"] = found.timings.ratio
+        self.found["thousand_vs_one"] = found.figures()
+
+    def steady(self) -> None:
+        """Very many updates, one after the other."""
+        found = steady(self.scale.few, self.scale.steady)
+        self.ratios["steady_state"] = found.growth("state_kb")
+        self.ratios["steady_memory"] = found.growth("process_mb")
+        self.found["steady"] = found.figures()
+
+    def books(self) -> None:
+        """An update inside a large entry against one inside a small one."""
+        short, large, updates = Books.of(10), Books.of(self.scale.books), self.scale.updates
+        found = compare(lambda: short.round(updates), lambda: large.round(updates), self.rounds, "inside an entry")
+        self.ratios["query1_10000_vs_10_books"] = found.ratio
+        self.found["query1_10000_vs_10_books"] = found.figures(updates)
+
+    def spark(self) -> None:
+        """Updates on a trunk."""
+        self.found["spark_updates_per_second"] = on_spark(self.scale.judged)
+
+    def state(self) -> None:
+        """The state of a region, by qualifier."""
+        found = {name: kept_bytes(each, self.scale.kept) for name, each in _QUALIFIERS.items()}
+        self.found["state_bytes_per_region"] = found
+
+    def regions(self) -> None:
+        """Very many regions."""
+        self.found["many_regions"] = many_regions(self.scale.regions, self.scale.updates)
+
+
+_PARTS: Mapping[str, Callable[[HistoryBench], None]] = {
+    "growth": HistoryBench.growth,
+    "saxon": HistoryBench.saxon,
+    "together": HistoryBench.together,
+    "steady": HistoryBench.steady,
+    "books": HistoryBench.books,
+    "spark": HistoryBench.spark,
+    "state": HistoryBench.state,
+    "regions": HistoryBench.regions,
+}
 
 
 # --- the stream ---------------------------------------------------------------------------------------------------
