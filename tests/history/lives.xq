@@ -41,10 +41,13 @@ declare function h:places($node as node()) as xs:integer* {
 };
 declare function h:shown($node as node()) as xs:boolean { not(h:places($node) > 0) };
 
-(: Who bears the life of a node: the innermost version around it, or it, or the wrapper of a text, or its element. :)
-declare function h:bearer($node as node()) as element()? {
-  (h:versions($node)[last()], $node/self::element(), $node/self::text()/parent::v:text, $node/self::attribute()/..)[1]
+(: Who has the time at which a node came: it, or the wrapper of a text, or the element of an attribute. :)
+declare function h:came($node as node()) as element()? {
+  ($node/self::element(), $node/self::text()/parent::v:text, $node/self::attribute()/..)[1]
 };
+
+(: Who bears the life of a node: the innermost version around it, or else who has its time. :)
+declare function h:bearer($node as node()) as element()? { (h:versions($node)[last()], h:came($node))[1] };
 
 declare function h:gives($node as node(), $kind as xs:string, $window as xs:boolean, $amount as xs:decimal,
                          $now as xs:decimal) as xs:boolean {
@@ -55,7 +58,9 @@ declare function h:gives($node as node(), $kind as xs:string, $window as xs:bool
       else count($older) eq 1 and (if ($window) then $older le $amount else $older eq $amount)
   else
     let $life := h:bearer($node), $then := $now - $amount
-    return not($life/@v:et/xs:decimal(.) <= $then) and ($window or not($life/@v:st/xs:decimal(.) > $then))
+    (: a node may have come later than the version that it is in, and nothing lives before it arrived :)
+    let $starts := ($life/@v:st, h:came($node)/@v:st)
+    return not($life/@v:et/xs:decimal(.) <= $then) and ($window or not($starts ! xs:decimal(.) > $then))
 };
 
 (: The results of a step with a qualifier: `$reach` gives what the step reaches from where it stands in, whatever version

@@ -167,10 +167,8 @@ async def _wave(
     return _memory(process)
 
 
-@pytest.mark.parametrize(
-    ("clients", "parts"),
-    [pytest.param(40, 2, id="some"), pytest.param(1000, 2, id="a thousand", marks=pytest.mark.mass)],
-)
+@pytest.mark.mass
+@pytest.mark.parametrize(("clients", "parts"), [(40, 2), (1000, 2)], ids=["some", "a thousand"])
 def test_nobody_waits_for_a_slow_client(tmp_path: Path, clients: int, parts: int) -> None:
     """Everyone receives all answers in order, the slow one as well, later.
 

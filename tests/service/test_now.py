@@ -13,6 +13,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from anabranch.client.events import EventReader
 from anabranch.service.routes.now import NowAnswer
 from anabranch.service.watch.rates import SlidingRates
@@ -141,6 +143,7 @@ def test_a_client_that_does_not_read_is_behind_alone(tmp_path: Path) -> None:
                 next(each for each in quick if each["totals"]["items"] == count)
 
 
+@pytest.mark.mass
 def test_something_is_told_when_nothing_happens(tmp_path: Path) -> None:
     """An event comes at least every five seconds."""
     with served_site(tmp_path, ENGINE + LINES, ALL) as site, events(site) as told:
@@ -256,6 +259,7 @@ def test_a_partition_for_which_another_waits_is_named(tmp_path: Path) -> None:
         wait_until(lambda: all(each["name"] != "s/1" for each in now(site)["late"]))
 
 
+@pytest.mark.mass
 def test_a_topic_whose_brokers_do_not_answer_is_behind(tmp_path: Path) -> None:
     """Epochs go on without it; how many it has not got is told, and that a sink is late."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:

@@ -282,6 +282,7 @@ def test_the_answer_of_another_can_be_tried(site: ServedSite) -> None:
     assert found["answers"][0].startswith("<p><en>")
 
 
+@pytest.mark.mass
 def test_a_preview_that_does_not_end_is_ended(site: ServedSite) -> None:
     """Of three queries that would take hours two are refused after seconds, and the third is told to wait at once;
     the next preview is answered."""
@@ -302,6 +303,7 @@ def test_a_preview_that_does_not_end_is_ended(site: ServedSite) -> None:
     assert tried(site, VELA, items=20)["answers"]
 
 
+@pytest.mark.mass
 def test_functions_documents_schemas_and_what_was_pushed(tmp_path: Path) -> None:
     """A preview has all that a run has: functions in Python, which may print, documents, a schema, and what lies in the
     spool of a pushed stream."""

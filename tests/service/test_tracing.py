@@ -112,6 +112,7 @@ def test_each_epoch_is_a_trace_with_its_phases(tmp_path: Path, monkeypatch: pyte
             assert span.end_time_unix_nano <= whole.end_time_unix_nano
 
 
+@pytest.mark.mass
 def test_a_collector_that_does_not_answer_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes connections and says nothing: epochs go on, and the run ends within seconds."""
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
@@ -125,6 +126,7 @@ def test_a_collector_that_does_not_answer_holds_nothing_up(tmp_path: Path, monke
     assert len(logged(tmp_path, "stopped")) == 1
 
 
+@pytest.mark.mass
 def test_a_collector_that_is_away_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has a warning, not one for each epoch, and nothing is printed."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -95,6 +95,7 @@ _HITS = "; ".join(
 )
 
 
+@pytest.mark.mass
 def test_workers_take_over_loops_that_the_driver_has_compiled(tmp_path: Path) -> None:
     """What was compiled here is not compiled there; what they have compiled themselves stays as it is."""
     driver = {"PYTHONPATH": str(Path(anabranch.__file__).parents[1]), "NUMBA_CACHE_DIR": str(tmp_path / "driver")}
