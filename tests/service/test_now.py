@@ -280,6 +280,7 @@ def _escaped(text: str) -> str:
     return text.replace('"', '\\"')
 
 
+@pytest.mark.mass
 def test_a_query_by_the_law_is_blamed_where_epochs_are_slow(tmp_path: Path) -> None:
     """Columns cannot go to parents; with thousands of items that takes long, and the reason is told."""
     slow = {"parents": '<r>{ for $p in stream("s")/root/p where $p/v/../v > 3 return $p/v/.. }</r>', **ALL}
