@@ -38,29 +38,52 @@ class JoinKey:
 
 def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
     """The key by which entries of a stream meet those of another, each read once."""
-    bindings = bindings_in(flwor)
-    place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
-    first = flwor.clauses[place]
-    if bindings[first.variable] != 1 or not reads(first, stream):
-        return None
-    for name, source, conditions, _ in meetings(flwor, place):
-        if bindings[name] != 1 or base_of(source) != ast.Source("stream", other) or number_of_variables(source):
-            continue
-        for condition in conditions:
+    for pair in pairs_between(flwor, stream, other):
+        for condition in pair.conditions:
             if not isinstance(condition, ast.Comparison) or condition.operator != "=":
                 continue
             for one, two in ((condition.left, condition.right), (condition.right, condition.left)):
-                if is_path_from(one, first.variable) and is_path_from(two, name):
-                    own = ast.Flwor(flwor.clauses[: place + 1], None, (), one)
-                    return JoinKey(own, ast.Flwor((ast.For(name, source),), None, (), two))
+                if is_path_from(one, pair.variable) and is_path_from(two, pair.other_variable):
+                    return JoinKey(pair.own(one), pair.other(two))
     return None
 
 
-def meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...], bool]]:
-    """The variables that are bound behind the first `for`, their sources, and the conditions that must all hold.
+@dataclass(frozen=True, slots=True)
+class JoinPair:
+    """The variables of a query that hold entries of two streams, and the conditions that must all hold of them."""
 
-    The last says whether nothing is evaluated between: no other variable is bound there.
-    """
+    clauses: tuple[ast.For | ast.Let, ...]
+    """The clauses up to the `for` over the first stream."""
+    variable: str
+    other_variable: str
+    other_source: ast.Expression
+    conditions: tuple[ast.Expression, ...]
+    is_alone: bool
+    """Whether nothing is evaluated between: no other variable is bound there."""
+
+    def own(self, path: ast.Expression) -> ast.Expression:
+        """What a path gives for an entry of the first stream."""
+        return ast.Flwor(self.clauses, None, (), path)
+
+    def other(self, path: ast.Expression) -> ast.Expression:
+        """What a path gives for an entry of the other stream."""
+        return ast.Flwor((ast.For(self.other_variable, self.other_source),), None, (), path)
+
+
+def pairs_between(flwor: ast.Flwor, stream: str, other: str) -> Iterator[JoinPair]:
+    """The pairs of a stream's variable, which the first `for` binds, and one of another stream, each bound once."""
+    bindings = bindings_in(flwor)
+    place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
+    first = flwor.clauses[place]
+    if bindings[first.variable] != 1 or not _reads(first, stream):
+        return
+    for name, source, conditions, is_alone in _met(flwor, place):
+        if bindings[name] == 1 and base_of(source) == ast.Source("stream", other) and not _number_of_variables(source):
+            yield JoinPair(flwor.clauses[: place + 1], first.variable, name, source, conditions, is_alone)
+
+
+def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...], bool]]:
+    """The variables that are bound behind the first `for`, their sources and conditions, and whether they are alone."""
     for clause in flwor.clauses[place + 1 :]:
         if isinstance(clause, ast.For):
             is_alone = len(flwor.clauses) == place + 2
@@ -76,17 +99,17 @@ def is_path_from(expression: ast.Expression, variable: str) -> bool:
     return (
         isinstance(expression, ast.Path | ast.Variable)
         and base_of(expression) == ast.Variable(variable)
-        and number_of_variables(expression) == 1
+        and _number_of_variables(expression) == 1
         and not any(isinstance(part, ast.Source | ast.Call) for part in parts(expression))
     )
 
 
-def number_of_variables(expression: ast.Expression) -> int:
+def _number_of_variables(expression: ast.Expression) -> int:
     """How often variables stand in an expression."""
     return sum(isinstance(part, ast.Variable) for part in parts(expression))
 
 
-def reads(node: ast.For | ast.Let, stream: str) -> bool:
+def _reads(node: ast.For | ast.Let, stream: str) -> bool:
     """Whether a clause reads a stream."""
     return any(part == ast.Source("stream", stream) for part in parts(node))
 

@@ -17,10 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.branch.display.joins.keys import ANY, is_path_from, meetings, number_of_variables, reads
+from anabranch.branch.display.joins.keys import ANY, is_path_from, pairs_between
 from anabranch.language import ast
-from anabranch.language.rewrite import bindings_in
-from anabranch.law.paths import base_of
 from anabranch.values.atomic import Atomic, Untyped, finite_value
 from anabranch.values.numbers import read_fraction, write_fraction
 
@@ -94,18 +92,10 @@ def _sum(expression: ast.Expression) -> _Sum | None:
 
 def range_between(flwor: ast.Flwor, stream: str, other: str) -> JoinRange | None:
     """The range in which entries of a stream meet those of another, each read once."""
-    bindings = bindings_in(flwor)
-    place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
-    first = flwor.clauses[place]
-    if bindings[first.variable] != 1 or not reads(first, stream):
-        return None
-    for name, source, conditions, is_alone in meetings(flwor, place):
-        if bindings[name] != 1 or base_of(source) != ast.Source("stream", other) or number_of_variables(source):
-            continue
+    for pair in pairs_between(flwor, stream, other):
         found: dict[tuple[ast.Expression, ast.Expression], JoinRange] = {}
-        for one, two, bound in _bounds(conditions, first.variable, name) if is_alone else ():
-            own = ast.Flwor(flwor.clauses[: place + 1], None, (), one)
-            each = replace(bound, own=own, other=ast.Flwor((ast.For(name, source),), None, (), two))
+        for one, two, bound in _bounds(pair.conditions, pair.variable, pair.other_variable) if pair.is_alone else ():
+            each = replace(bound, own=pair.own(one), other=pair.other(two))
             found[one, two] = found[one, two].with_bounds(each) if (one, two) in found else each
         if found:
             return max(found.values(), key=lambda each: (each.least is not None) + (each.most is not None))
