@@ -254,6 +254,7 @@ _API: Mapping[str, Sequence[str]] = {
         "anabranch.engine.handles.LiveDisplay",
         "anabranch.algebra.plans.builder.DerivedStream",
         "anabranch.spark.epoch.metrics.Metrics",
+        "anabranch.CostCaps",
     ),
     "Where streams come from, and where answers go": (
         "anabranch.Topic",

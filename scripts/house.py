@@ -235,7 +235,7 @@ def _unreached(modules: dict[str, Module]) -> Iterator[str]:
             reach(each)
     for name in modules:
         if name.startswith("anabranch.bench."):  # loaded by name
-            for wanted in ("measure", "draw"):
+            for wanted in ("measure", "draw", "markdown"):
                 if (name, wanted) in by_name:
                     reach(by_name[name, wanted])
     while pending:

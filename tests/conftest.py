@@ -74,12 +74,13 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Move the tests that start a JVM, by mark or by fixture, behind the others; otherwise keep the order.
 
-    Those that need a server which takes minutes to build are chosen only by name.
+    Those that need what takes minutes to build or to fetch are chosen only by name.
     """
-    if "s3" not in config.option.markexpr:
-        left_out = [item for item in items if item.get_closest_marker("s3") is not None]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.get_closest_marker("s3") is None]
+    for mark in "s3", "peers":
+        if mark not in config.option.markexpr:
+            left_out = [item for item in items if item.get_closest_marker(mark) is not None]
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item.get_closest_marker(mark) is None]
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         for name in {"spark", "mass"}.intersection(fixtures):

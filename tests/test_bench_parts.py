@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from anabranch.bench import IN_PARTS, ingest, joins, ruler, sharing, windows
+from anabranch.bench import IN_PARTS, ingest, joins, sharing, windows
 from anabranch.bench import run as run_bench
 from anabranch.bench.forms import values_of
-from anabranch.bench.harness import epochs, ruler_process, s3
+from anabranch.bench.harness import epochs, s3
 from anabranch.bench.harness.epochs import check_with_law
-from anabranch.bench.harness.ruler_process import RulerProcess
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
 from anabranch.bench.parts import pushed, shared_readings, stored, topics
 from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.photons import Q2, source, write_files
-from anabranch.bench.workloads.ranges import Rectangle, rectangles, selected
+from anabranch.bench.workloads.ranges import rectangles, selected
 from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
 from anabranch.bench.workloads.sales import write_sales
 from anabranch.bench.workloads.views import write_views
@@ -88,49 +86,6 @@ def test_rectangles_select_what_is_counted(wire: WireFormat, tmp_path: Path) -> 
     assert found == selected(wanted, readings(200))
     assert sum(found) == pytest.approx(200, rel=0.3)
     assert len(set(wanted)) == 30
-
-
-def test_rules_select_what_queries_do() -> None:
-    """The bounds of a rule, as Event Ruler reads them, are those of the rectangle."""
-    rule = json.loads(Rectangle((5_000, 123_456), (7, 1_000_000)).rule())
-    assert rule == {
-        "d": {"t": [{"numeric": [">=", 0.5, "<", 12.3456]}], "u": [{"numeric": [">=", 0.0007, "<", 100.0]}]}
-    }
-    for wanted in rectangles(20):
-        bounds = json.loads(wanted.rule())["d"]
-        chosen = 0
-        for each in readings(300):
-            values = {leaf: float(value) for leaf, value in each.measurement}
-            ranges = ((values[leaf], bounds[leaf][0]["numeric"]) for leaf in ("t", "u"))
-            chosen += all(low <= value < high for value, (_, low, _, high) in ranges)
-        assert [chosen] == selected([wanted], readings(300))
-
-
-@pytest.mark.parametrize("missing", ["mvn", "javac"])
-def test_event_ruler_needs_maven_and_a_jdk(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one of them is missing the bench says so, and what to install."""
-    monkeypatch.setattr(ruler_process, "which", lambda tool: None if tool == missing else f"/bin/{tool}")
-    with pytest.raises(UsageError, match=f"needs '{missing}'") as raised:
-        ruler.measure(quick=True)
-    assert "install" in str(raised.value.hint)
-
-
-def test_event_ruler_is_asked_for_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that answers as the program does: counts by rule, nanoseconds and matches, and it ends when left."""
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(
-        "#!/bin/sh\necho ready\n"
-        'while read -r order; do case $order in counts) echo "3 0 4";; round) echo "2500000000 7";; esac; done\n'
-    )
-    java.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{java.parent}:/usr/bin:/bin")
-    rules = [each.rule() for each in rectangles(3)]
-    with RulerProcess("none", tmp_path / "items", rules, tmp_path / "work") as process:
-        assert process.counts() == [3, 0, 4]
-        assert process.round() == 2.5
-        assert process.matches == 7
-    assert (tmp_path / "work" / "rules").read_text().splitlines() == rules
 
 
 def test_windows_are_measured(spark: SparkSession, tmp_path: Path) -> None:

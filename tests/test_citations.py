@@ -21,18 +21,22 @@ def rules() -> set[str]:
 
 def test_the_laws_keep_their_numbers() -> None:
     """Comments cite laws by number, so each section has the rules 1 to n, and none is lost."""
-    counts = {"1": 6, "2": 8, "3": 12, "4": 9, "5": 11, "7": 5, "8": 8}
+    counts = {"1": 6, "2": 9, "3": 13, "4": 9, "5": 12, "7": 6, "8": 8}
     assert rules() == {"6", *counts} | {f"{each}.{n}" for each, last in counts.items() for n in range(1, last + 1)}
 
 
 def test_the_cases_keep_their_numbers() -> None:
-    """Tests are named after the cases of section 6, so these are numbered 1 to n, and each row has three cells."""
+    """Tests are named after the cases of section 6, so their numbers grow, none stands twice, and each row has cells.
+
+    Numbers may be left out, where they were set apart for cases that did not come.
+    """
     cells = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in (TOP / "docs/laws.md").read_text(encoding="utf-8").splitlines()
         if re.match(r"\| \d", line)
     ]
-    assert [row[0] for row in cells] == [str(n) for n in range(1, len(cells) + 1)]
+    numbers = [int(row[0]) for row in cells]
+    assert numbers == sorted(set(numbers))
     assert {len(row) for row in cells} == {3}
     assert len(cells) >= 74
 

@@ -71,6 +71,7 @@ def keys_of(call: ast.Call) -> list[str]:
     return []
 
 
+@pytest.mark.mass
 def test_the_service_is_told_from_its_own_description() -> None:
     """Each path and method of the OpenAPI document has a heading, with the statuses that it may have."""
     from anabranch.service.app import routes

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 import papers
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.language import check, parse, print_query
@@ -73,6 +75,7 @@ def test_nothing_to_explain() -> None:
         assert found._repr_html_()
 
 
+@pytest.mark.mass
 def test_thousands_are_counted_and_a_few_shown() -> None:
     """Of each shape one comes first; the rest is counted, and nothing is derived for it."""
     known = CheckedTexts({})

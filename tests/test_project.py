@@ -67,6 +67,7 @@ def test_every_dependency_is_pinned() -> None:
     assert (refused, missing) == ([], [])
 
 
+@pytest.mark.mass
 def test_every_test_says_what_is_expected() -> None:
     """Each test function, also one in a class, has a docstring."""
     bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in (TOP / "tests").rglob("test_*.py")]

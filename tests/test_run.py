@@ -23,6 +23,7 @@ from anabranch.running import run
 from anabranch.site import read_site
 from anabranch.spark.sinks import Console, Files, Parquet
 from anabranch.storage import Location
+from anabranch.stream.limits import SITE_CAPS
 from anabranch.stream.settings import Keep, Settings
 
 SITE = """\
@@ -156,7 +157,8 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     (folder.top / "all.xq").write_text(ALL)
     site = read_site(folder.file)
     kept = Keep(bytes=5 * 10**9)
-    assert site.settings == Settings(20, kept, shards=4, sharing=False, epoch_bytes=1000, epoch_files=3)
+    expected = Settings(20, kept, shards=4, sharing=False, epoch_bytes=1000, epoch_files=3, caps=SITE_CAPS)
+    assert site.settings == expected
     assert (site.checkpoint, site.owner) == (Location.of(folder.top / "state"), folder.file)
     assert (site.dead_letters, site.late_items) == (Location.of(folder.top / "dead"), Location.of(folder.top / "late"))
     source = site.streams["s"]
@@ -318,9 +320,9 @@ def test_an_answer_that_is_no_table_has_no_parquet(folder: Folder, capsys: pytes
             "hint: name all streams in the 'for' clauses of one expression",
         ),
         (
-            'for $x in stream("s")/root/p, $y in stream("s")/root/p where $x = $y return $x',
+            'for $x in stream("s")/root/p, $y in stream("s")/root/p where $x != $y return $x',
             "unbounded second stream",
-            "hint: give both a window, or bound them by an interval condition in 'where'",
+            "hint: give both a window, or tie them together in 'where', by equal keys or by an interval",
         ),
     ],
     ids=["interval join", "all windows", "second loop", "unbounded join"],

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.written import write_plan
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import Checking
 from anabranch.engine.publishing import publication
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import StreamError, UsageError
 from anabranch.network.description import read_network
-from anabranch.site import SiteDescription, read_site
+from anabranch.site import SiteDescription, printed_of, read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.storage import Location
 
@@ -50,6 +55,25 @@ def test_what_is_wrong_is_named(tmp_path: Path, rest: str, message: str) -> None
     """With the table and the line it stands in."""
     with pytest.raises(UsageError, match=message):
         site(tmp_path, rest)
+
+
+def test_a_plan_in_the_place_of_a_query(tmp_path: Path) -> None:
+    """Its file holds the text that `write_plan` gives, however it is laid out; what is none is named."""
+    text = write_plan(builder.stream("s").select("k > 3").plan)
+    (tmp_path / "p.json").write_text(json.dumps(json.loads(text), indent=2))
+    declared = '[subscriptions.p]\nplan = "p.json"\n'
+    found = site(tmp_path, declared, 'stream("s")/r/p')
+    checking = Checking(Inputs(tuple(found.streams.values())))
+    assert printed_of("p", found.subscriptions["p"], checking) == text
+    with pytest.raises(UsageError, match="a plan has no 'query'"):
+        site(tmp_path, f'{declared}query = "q.xq"\n')
+    (tmp_path / "p.json").write_text('{"operator": "sort"}')
+    with pytest.raises(UsageError, match="holds no plan: the text of a plan is damaged"):
+        site(tmp_path, declared)
+    (tmp_path / "p.json").write_text(write_plan(builder.stream("t").select("k > 3").plan))
+    unknown = site(tmp_path, declared, 'stream("s")/r/p').subscriptions["p"]
+    with pytest.raises(UsageError, match="the plan 'p' reads the stream 't', which is not registered"):
+        printed_of("p", unknown, checking)
 
 
 def test_an_answer_that_depends_on_itself(tmp_path: Path) -> None:

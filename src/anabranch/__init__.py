@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from anabranch.engine.live import Engine
     from anabranch.kafka import KafkaCluster
     from anabranch.spark.sinks import Console, Files, Kafka, Parquet
+    from anabranch.stream.limits import CostCaps
     from anabranch.stream.reading.source import Http
     from anabranch.stream.reading.topic import Topic
 
 __all__ = [
     "Console",
+    "CostCaps",
     "Engine",
     "Files",
     "Http",
@@ -41,6 +43,10 @@ def __getattr__(name: str) -> Any:
         from anabranch.stream.reading.topic import Topic
 
         return Topic if name == "Topic" else KafkaCluster
+    if name == "CostCaps":
+        from anabranch.stream.limits import CostCaps
+
+        return CostCaps
     if name == "Http":
         from anabranch.stream.reading.source import Http
 

@@ -2,6 +2,7 @@
 
 A run watches its file: changes of subscriptions, thin peers and streams take effect without a restart, and a new
 version with an error is reported and the old one stays as a whole.
+Of a network that runs in parts, the part with the first super-peer does, and the others hear of it.
 A thin peer that is removed from the file has left: its subscriptions are cancelled and its streams end.
 Other changes, of super-peers and links above all, take effect with the next start.
 
@@ -27,6 +28,8 @@ from anabranch.network.description import Network, read_network
 from anabranch.network.planner import Planner
 from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
+from anabranch.peers.parts import ChangeInterrupted
+from anabranch.peers.programs import check_declared_times
 from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.service.settings import ServiceSettings
@@ -63,6 +66,7 @@ def on_spark(
     here: Collection[str] = (),
     on_warning: Callable[[str], None] | None = None,
     wanted: Callable[[], bool] = lambda: True,
+    describe: Callable[[], Network] | None = None,
 ) -> RunningNetwork:
     """A network whose peers, or those of them that are run `here`, run their epochs on Spark."""
     return RunningNetwork(
@@ -74,6 +78,7 @@ def on_spark(
         here=here,
         on_warning=on_warning,
         wanted=wanted,
+        describe=describe,
     )
 
 
@@ -113,7 +118,7 @@ def run(
 
     with ExitStack() as held:
         log = held.enter_context(Log.opened(network.log))
-        check(network)
+        check(network, here)
         letters = _letters(dead_letters or network.dead_letters, folder)
         view = None if serve is None else held.enter_context(_served(file, network, serve, log))
         log.say("starting Spark")
@@ -123,10 +128,15 @@ def run(
             here=here,
             on_warning=lambda message: log.event("warning", message=message),
             wanted=lambda: not stop.is_set(),
+            describe=lambda: _described(file, network, here),
         )
         opened = opens(network, folder, hear)
         come = held.enter_context(signals(stop))
-        running = held.enter_context(opened)
+        try:
+            running = held.enter_context(opened)
+        except ChangeInterrupted:
+            log.event("stopped", reason=reason_of(come, stop))
+            return
         asked = len(running.catalogue.subscriptions)
         log.event("started", strategy=network.strategy, peers=len(network.topology.peers), subscriptions=asked)
         if once:
@@ -134,7 +144,7 @@ def run(
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
-            _attend(file, network, running, stop, log, letters, dead_letters, is_part=bool(here), view=view)
+            _attend(file, network, running, stop, log, letters, dead_letters, here=here, view=view)
         letters(running)
         log.event("stopped", reason=reason_of(come, stop))
 
@@ -170,10 +180,11 @@ def _attend(
     letters: Callable[[RunningNetwork], None],
     dead_letters: Path | None,
     *,
-    is_part: bool,
+    here: Collection[str],
     view: NetworkView | None,
 ) -> None:
-    """Let the network run, and apply changes of its file, unless this is only a part of it."""
+    """Let the network run, and apply changes of its file, unless this is a part of it where it is not planned."""
+    plans = not here or network.topology.peers[0] in here
     watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
@@ -181,8 +192,9 @@ def _attend(
         view.state = "ready"
     while running.running and not stop.wait(_POLL_SECONDS):
         letters(running)
-        if not is_part and watch.touched():
-            network = _reload(file, watch, network, running, log, dead_letters)
+        if plans and watch.touched():
+            with suppress(ChangeInterrupted):
+                network = _reload(file, watch, network, running, log, dead_letters, here)
             if view is not None:
                 view.network = network
         if waits.due():
@@ -203,12 +215,22 @@ def checkpoint(network: Network, file: Path) -> Path:
     return network.checkpoint
 
 
-def check(network: Network) -> None:
-    """Refuse a network that cannot be planned, or a query that has to wait for the end."""
+def _described(file: Path, network: Network, here: Collection[str]) -> Network:
+    """The network as its file has it now, or as it was when that cannot be read."""
+    try:
+        return read_network(file, here)
+    except AnabranchError:
+        return network
+
+
+def check(network: Network, here: Collection[str] = ()) -> None:
+    """Refuse a network that cannot be planned, or a query that has to wait for the end; `here` are those of a part."""
     checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
     for name, each in network.subscriptions.items():
         checking.printed(name, each.text, label=str(each.file))
-    Planner.of(network)
+    planner, _ = Planner.of(network)
+    if here:
+        check_declared_times((each.need for each in planner.catalogue.subscriptions.values()), network.streams)
 
 
 def committed(file: Path, name: str, convert: AnswerForm | None = None) -> Iterator[str]:
@@ -232,18 +254,19 @@ def _reload(
     running: RunningNetwork,
     log: Log,
     dead_letters: Path | None = None,
+    here: Collection[str] = (),
 ) -> Network:
     """Apply the new version of a network, or keep the old one and say why; gives the one in force."""
     watch.follow(_files(file, network))  # before reading: later writes are another change
     try:
-        fresh = read_network(file)
+        fresh = read_network(file, here or None)
         if fresh == network:
             return network
         moved = changes(network.streams, fresh.streams)["changed"]
         if moved:
             raise UsageError(f"the stream '{moved[0]}' is read already, and cannot become another one")
         fresh.check_files(dead_letters)
-        check(fresh)
+        check(fresh, here)
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return network

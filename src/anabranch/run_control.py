@@ -30,6 +30,8 @@ from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _CHECK_SECONDS = 1.0
+SETTLED_SECONDS = 0.3
+"""For how long a file that has changed must stay as it is before it is read."""
 _ASKING_SECONDS = 5.0
 """How often an object store is asked whether a file has changed."""
 _LASTING_SECONDS = 2.0
@@ -37,7 +39,11 @@ _LASTING_SECONDS = 2.0
 
 
 class Watch:
-    """Detects changes of files: cheap to ask, and exact once they are read again."""
+    """Detects changes of files: cheap to ask, and exact once they are read again.
+
+    A change is one when it has been there for a moment: a file that is being written may be a good one that lacks its
+    end, and whatever that would have declared would be taken for removed.
+    """
 
     def __init__(self, files: Iterable[Where]) -> None:
         self.follow(files)
@@ -46,10 +52,15 @@ class Watch:
         """Watch these files, as they are now."""
         self._files = [Location.of(file) for file in files]
         self._asked, self._objects = 0.0, dict[Location, Stat | None]()
-        self._looks = self._look()
+        self._looks = self._seen = self._look()
+        self._since = monotonic()
 
     def touched(self) -> bool:
-        return self._look() != self._looks
+        """Whether something has changed, and nothing has since then for a moment."""
+        found = self._look()
+        if found != self._seen:
+            self._seen, self._since = found, monotonic()
+        return found != self._looks and monotonic() - self._since >= SETTLED_SECONDS
 
     def _look(self) -> list[Stat | None]:
         if monotonic() - self._asked > _ASKING_SECONDS:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from anabranch.algebra.plans.written import read_plan, write_plan
 from anabranch.algebra.reactions.signature import POLICIES, Policy
 from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.inputs import Inputs
-from anabranch.engine.preparing import prepare
+from anabranch.engine.preparing import Checking, prepare
 from anabranch.engine.registering import function_named
-from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.errors import AnabranchError, StateError, UsageError, did_you_mean
 from anabranch.kafka import KafkaCluster
 from anabranch.kafka.cluster import flat_settings
 from anabranch.language import check
@@ -31,7 +32,7 @@ from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.sql import LANGUAGES, Language, language_of_file, read_query
 from anabranch.storage import Location, Where
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, document_claims, stream_use
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import SITE_CAPS, CostCaps, Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.toml_tables import (
@@ -46,6 +47,9 @@ from anabranch.stream.reading.toml_tables import (
 from anabranch.stream.settings import Keep, Settings
 from anabranch.values.declared import declared_timing
 
+_MOST_TASKS = 10_000
+"""Each shard is a task of every epoch."""
+
 
 @dataclass(frozen=True, slots=True)
 class SiteSubscription:
@@ -59,8 +63,12 @@ class SiteSubscription:
     """What it does with accents that its answer cannot express."""
     language: Language | None = None
     """How its query is written; None where its text tells."""
+    is_plan: bool = False
+    """Whether its text is that of a plan of operators."""
     replays: bool = False
     """Whether it begins with what its streams' sources still hold (`engine/replaying.py`)."""
+    caps: CostCaps = SITE_CAPS
+    """What it may take before it ends by name (LAWS 2.9)."""
 
     @property
     def label(self) -> str | None:
@@ -101,7 +109,7 @@ class SiteDescription:
         """A subscription that a table with these values would declare in the file."""
         table = Table(self.file, f"subscriptions.{name}", dict(values), [])
         _share_brokers(Table(self.file, "kafka", dict(self.kafka), []), [table])
-        return _subscription(name, table, self.policy, self.streams)
+        return _subscription(name, table, self.policy, self.settings.caps, self.streams)
 
     def with_registered(self) -> dict[str, SiteSubscription]:
         """What the file declares, and what was registered through the service and can still be read."""
@@ -148,19 +156,19 @@ def read_site(path: Path) -> SiteDescription:
     if checkpoint is None:
         hint = engine.misspelt("checkpoint") or 'as in checkpoint = "state"'
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
-    policy = _policy(engine, "accumulate")
+    policy, settings = _policy(engine, "accumulate"), _settings(engine)
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
     declared = {name: _stream(name, table, Checkpoint.at(checkpoint), subscriptions) for name, table in streams.items()}
     site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
         checkpoint,
-        _settings(engine),
+        settings,
         engine.path("log"),
         engine.where("dead_letters"),
         engine.where("late"),
         declared,
-        {name: _subscription(name, table, policy, declared) for name, table in subscriptions.items()},
+        {name: _subscription(name, table, policy, settings.caps, declared) for name, table in subscriptions.items()},
         schemas,
         {name: _function(name, functions) for name in list(functions.values)},
         documents_of(documents, streams),
@@ -205,13 +213,27 @@ def _settings(engine: Table) -> Settings:
         trigger_ms=engine.whole("trigger_ms", default.trigger_ms),
         keep=Keep.parse(keep),
         limits=Limits(steps=max_steps_of(engine)),
-        shards=engine.whole("shards", None),
-        strands=engine.whole("strands", None),
+        caps=_caps(engine, SITE_CAPS),
+        shards=_tasks(engine, "shards"),
+        strands=_tasks(engine, "strands"),
         sharing=engine.flag("sharing", default=True),
         accents=engine.flag("accents", default=True),
         epoch_bytes=engine.whole("epoch_bytes", default.epoch_bytes),
         epoch_files=engine.whole("epoch_files", None),
     )
+
+
+def _caps(table: Table, default: CostCaps) -> CostCaps:
+    """What a subscription may take (LAWS 2.9), as a table says, or else as by default."""
+    held, overruns = table.whole("max_held", default.held), table.whole("max_overruns", default.overruns)
+    return CostCaps(held, overruns)
+
+
+def _tasks(engine: Table, key: str) -> int | None:
+    found = engine.whole(key, None)
+    if found is not None and found > _MOST_TASKS:
+        raise engine.wrong(f"'{key}' may be {_MOST_TASKS:,} at most", key=key)
+    return found
 
 
 def _endpoint(http: Table) -> EndpointSettings:
@@ -272,7 +294,12 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
         return False
 
 
-def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str, Source]) -> SiteSubscription:
+def _subscription(
+    name: str, table: Table, policy: Policy, caps: CostCaps, streams: Mapping[str, Source]
+) -> SiteSubscription:
+    plan = table.where("plan")
+    if plan is not None:
+        return _plan_subscription(name, table, plan, policy, caps)
     file, text = table.where("query"), table.text("text", None)
     if file is not None and text is not None:
         raise table.wrong("'query' names a file with the query, and 'text' is the query: give one of them", key="text")
@@ -281,14 +308,39 @@ def _subscription(name: str, table: Table, policy: Policy, streams: Mapping[str,
     elif text is not None:
         language = _language(table)
     else:
-        raise table.missing("query", "it names the file with the query; or give the query itself as 'text'")
+        raise table.missing(
+            "query", "it names the file with the query; or give the query itself as 'text', or a 'plan'"
+        )
     json = "sink" in table.values and _writes_json(text, language, streams)
     sink = _sink(name, table, json=json)
     chosen, begin = _policy(table, policy), table.text("from", "now")
     if begin not in ("now", "beginning"):
         raise table.wrong(f"'from' takes 'now' or 'beginning', not '{begin}'", key="from")
+    caps = _caps(table, caps)
     table.done()
-    return SiteSubscription(text, file, sink, chosen, language, begin == "beginning")
+    return SiteSubscription(text, file, sink, chosen, language, replays=begin == "beginning", caps=caps)
+
+
+def printed_of(name: str, declared: SiteSubscription, checking: Checking) -> str:
+    """The text under which a subscription is registered; raises for one that is wrong."""
+    if declared.is_plan:
+        return checking.written(name, read_plan(declared.text), sink=declared.sink)
+    return checking.printed(name, declared.text, label=declared.label, sink=declared.sink, language=declared.language)
+
+
+def _plan_subscription(name: str, table: Table, file: Location, policy: Policy, caps: CostCaps) -> SiteSubscription:
+    """A subscription to a plan of operators, as the builder writes it down."""
+    for key in ("query", "text", "language", "from"):
+        if key in table.values:
+            raise table.wrong(f"a plan has no '{key}'", key=key)
+    try:
+        text = write_plan(read_plan(read_text(file)))
+    except StateError as error:
+        hint = "'write_plan' of anabranch.algebra.plans.written gives the text of a plan"
+        raise table.wrong(f"'{file}' holds no plan: {error.message}", key="plan", hint=hint) from error
+    sink, chosen, caps = _sink(name, table, json=False), _policy(table, policy), _caps(table, caps)
+    table.done()
+    return SiteSubscription(text, file, sink, chosen, is_plan=True, caps=caps)
 
 
 def _language(table: Table) -> Language | None:

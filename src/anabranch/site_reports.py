@@ -19,7 +19,7 @@ from anabranch.engine.reports.planned_accents import AccentPlan, SubscribedSite,
 from anabranch.engine.reports.reactions import Forecast
 from anabranch.engine.reports.tables import aligned, named
 from anabranch.errors import UsageError, did_you_mean
-from anabranch.site import read_site
+from anabranch.site import printed_of, read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.checkpoint.registry import Registry
@@ -139,10 +139,7 @@ def _subscribed(file: Path, course: StreamCourse) -> SubscribedSite:
     courses = [stream_course(file, name) for name in site.streams]
     checking = Checking(Inputs(tuple(site.streams.values()), site.documents, site.functions))
     asked = site.with_registered()
-    texts = {
-        name: checking.printed(name, each.text, label=each.label, language=each.language)
-        for name, each in asked.items()
-    }
+    texts = {name: printed_of(name, each, checking) for name, each in asked.items()}
     checkpoint, newest = course.checkpoint, course.newest
     return SubscribedSite(
         tuple(KnownStream.of(each.source, each.form) for each in courses),

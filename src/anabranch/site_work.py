@@ -28,7 +28,7 @@ from anabranch.engine.replaying import replayed
 from anabranch.errors import AnabranchError, DiskFull, StateError, UsageError, did_you_mean
 from anabranch.law.calls import ImportedFunction
 from anabranch.run_control import Log, Watch, changes
-from anabranch.site import SiteDescription, SiteSubscription, read_site
+from anabranch.site import SiteDescription, SiteSubscription, printed_of, read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.registry import RegisteredTable, Registry
 from anabranch.spark.epoch.trunk import Trunk
@@ -201,6 +201,7 @@ class SiteAtWork:
             site.settings.epoch_files,
             documents=site.documents,
             policies={name: each.declared.policy for name, each in going.items()},
+            caps={name: each.declared.caps for name, each in going.items()},
         )
 
     def _sink(self, sink: Sink) -> Sink:
@@ -316,6 +317,7 @@ class SiteAtWork:
             self.ready.want_more(
                 {each.name: each.printed for each in fresh},
                 policies={each.name: each.declared.policy for each in fresh},
+                caps={each.name: each.declared.caps for each in fresh},
                 without={each.name for each in former},
             )
         self.entries = entries
@@ -416,9 +418,7 @@ def _checked(
     name: str, declared: SiteSubscription, origin: Origin, site: SiteDescription, checking: Checking
 ) -> SubscriptionEntry:
     """A subscription whose query is checked; raises for one that is wrong, or has to wait for the end."""
-    printed = checking.printed(
-        name, declared.text, label=declared.label, sink=declared.sink, language=declared.language
-    )
+    printed = printed_of(name, declared, checking)
     own: Mapping[str, Source] = {}
     if declared.replays:
         printed, own = replayed(name, printed, site.streams)

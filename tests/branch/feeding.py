@@ -89,6 +89,7 @@ class Stream:
     endless: bool = False
     limits: Limits = field(default_factory=Limits)
     form: Format = "document"
+    retain: Fraction | None = None
     item: str = "item"
     """What records of JSON are called."""
 
@@ -116,7 +117,9 @@ class Stream:
     def for_branch(self) -> InputStream:
         paths = [FilePath(self.name, str(number)) for number in range(self.partitions)]
         given = self.path, self.slack, self.origin
-        source = Source(self.name, paths[0], self.form, None, None, None, *given, more=tuple(paths[1:]))
+        source = Source(
+            self.name, paths[0], self.form, None, None, None, *given, more=tuple(paths[1:]), retain=self.retain
+        )
         return InputStream(source, self.root(), self.reader, self.late, self.endless, is_json=self.form == "json")
 
     def for_law(self) -> Input:
@@ -129,6 +132,7 @@ class Stream:
             origin=self.origin,
             late=self.late,
             endless=self.endless,
+            retain=self.retain,
         )[0]
 
 
@@ -192,6 +196,17 @@ class Question:
         """The answer that the pieces are parts of."""
         text = "".join(taken.pieces)
         return f"{self.standing.opening}{text}{self.standing.closing}" if text else self.standing.empty
+
+    def check_by_law(self, random: Random, label: object) -> tuple[bool, bool]:
+        """A branch with its state put away now and then gives the answer and the dead letters of the law.
+
+        Gives whether there is an answer, and whether there are dead letters.
+        """
+        law, taken = self.law(), self.run(random, epochs=random.choice((1, 2, 4)))
+        told = f"{label}: {self.text}"
+        assert self.answer(taken) == law.text, told
+        assert sorted(each.to_json() for each in taken.dead) == sorted(each.to_json() for each in law.dead), told
+        return bool(law.text), bool(law.dead)
 
 
 class Flow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -108,3 +109,11 @@ def test_the_version_before_is_read() -> None:
     data = BranchState({"n": 1}, {}).to_bytes().replace(b'"version": 6', b'"version": 5')
     assert BranchState.from_bytes(data).meta == {"n": 1}
     assert Failure.read([1, 9, "no", "X"]) == Failure(1, 9, "no", "X", (), 1)
+
+
+def test_texts_that_end_before_they_begin_are_damage() -> None:
+    """Arrow reads such a table, and whoever looked at its texts would read bytes of others."""
+    offsets = np.array([0, 4, 2, 5], np.int32)
+    texts = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(offsets), pa.py_buffer(b"hello")])
+    with pytest.raises(StateError):
+        BranchState.from_bytes(BranchState({}, {"a": pa.table({"t": texts})}).to_bytes())

@@ -129,6 +129,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("name", sorted(WHOLE))
 def test_items_of_the_usual_look_are_never_looked_at_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over several epochs no item is shown to the law, and no tuple."""

@@ -6,6 +6,8 @@ from fractions import Fraction
 from heapq import merge
 from random import Random
 
+import pytest
+
 from anabranch.branch.intake.backlog import SMALL
 from branch.feeding import Flow, Question, Stream
 
@@ -73,6 +75,7 @@ def test_times_of_arrival() -> None:
     assert flow.taken.pieces == ["a", " b", " c"]
 
 
+@pytest.mark.mass
 def test_who_is_ahead_waits_on_disk() -> None:
     """However far one input is ahead, what waits is in the spill, the state stays small, and nothing is lost."""
     flow = passing(Stream("s", partitions=2, time="t"))

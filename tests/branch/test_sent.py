@@ -25,17 +25,19 @@ from anabranch.branch.remote.lines import (
 )
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import WindowTiling, can_travel
-from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_sent, write_tuples
+from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_reading, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
+from anabranch.network.needs import need_of
 from anabranch.sharing.match import merge
 from anabranch.sharing.match_joins import SelectWindows
-from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows, SendTuples
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadTuples, ReadWindows, SendTuples
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item
 
+JOIN = 'for $x in stream("s")/r/i|count 2|, $y in stream("u")/r/i|count 2| where $x/k = $y/k return <o>{ $x/v }</o>'
 LARGE = 'for $w in stream("s")/r/i[g = 1] |t diff 30 step 10| let $a := avg($w/en) where $a >= 1.3 return <o>{ $a }</o>'
 SMALL = 'for $w in stream("s")/r/i[g = 1] |t diff 20 step 10| return <m>{ min($w/en[. > 1]) }</m>'
 LAYOUT = Layout(("a", "b"), ("cs", "lg"))
@@ -55,12 +57,18 @@ def test_operators_are_read_as_they_were_written() -> None:
         assert is_sent(text)
         assert is_plan(text), "those who do not know it pass it over"
         found = read_sent(text)
-        assert not isinstance(found, SendTuples)
+        assert not isinstance(found, SendTuples | ReadTuples)
         assert stream_of(found) == 's "1"'
         assert write_sent(found, 's "1"') == text
     assert put.selection == SelectWindows(3, 1, 1)
-    assert read_sent(write_tuples(SMALL)) == SendTuples(SMALL)
-    assert is_sent(write_tuples(SMALL))
+    assert read_sent(write_tuples(SMALL, evolving=False)) == SendTuples(SMALL)
+    assert is_sent(write_tuples(SMALL, evolving=False))
+    assert read_sent(write_tuples(JOIN, evolving=True)) == SendTuples(JOIN, evolving=True)
+    tuples = need_of(JOIN, {}).join
+    assert tuples is not None
+    for sends in (False, True):
+        reading = ReadTuples(JOIN, tuples, "j.1", sends)
+        assert read_sent(write_reading(reading)) == reading
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,6 @@ def test_operators_are_read_as_they_were_written() -> None:
         {"windows": "make", "query": "1 +"},
         {"windows": "make", "query": 'doc("x")/r/i'},
         {"windows": "make", "query": 'for $p in stream("s")/r/i return $p'},
-        {"windows": "make", "query": SMALL.replace("t diff", "count")},
         {"windows": "make", "query": SMALL, "of": SMALL},
         {"windows": "make", "query": "(" * 5_000},
         {"windows": "read", "query": LARGE},
@@ -81,6 +88,10 @@ def test_operators_are_read_as_they_were_written() -> None:
         {"tuples": "send", "query": "1 +"},
         {"tuples": "send", "query": SMALL, "of": SMALL},
         {"tuples": "make", "query": SMALL},
+        {"tuples": "read", "query": SMALL, "stream": "j"},
+        {"tuples": "read", "query": SMALL, "of": SMALL, "stream": "j"},
+        {"tuples": "select", "query": "1 +", "of": JOIN, "stream": "j"},
+        {"tuples": "select", "query": JOIN, "of": JOIN, "stream": "j", "more": ""},
     ],
 )
 def test_hostile_texts_are_refused(fields: dict[str, object]) -> None:

@@ -78,6 +78,11 @@ def test_sessions_by_panes_are_the_law(family: int, most_bytes: int, monkeypatch
     assert sum(counted) > enough(20), "most of these queries are counted by panes"
 
 
+def test_sessions_before_the_origin() -> None:
+    """The pane before the first one is a pane, too."""
+    assert is_the_law("many sessions 2254")
+
+
 def test_many_sessions_by_panes_are_the_law(mass: Mass) -> None:
     """The same, for many cases."""
     for number in mass.cases(3_000):

@@ -148,6 +148,7 @@ def paper(*names: str) -> Crowd:
     return Crowd([Question(SHARING[name], streams) for name in names])
 
 
+@pytest.mark.mass
 def test_joins_of_the_paper_read_each_photon_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All four in one branch: each photon is cut out once, and shown to nobody one by one."""
     crowd = paper("q5", "q6", "q7", "q8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from anabranch.branch.intake.usual_updates import UsualUpdates
 from anabranch.errors import BadItem
 from anabranch.stream.elements import Place, Update
@@ -70,6 +72,7 @@ def vars_of(node: Child) -> str:
     return node.value
 
 
+@pytest.mark.mass
 def test_a_pattern_reads_what_the_parser_reads() -> None:
     """Random updates with references, white space and characters that XML does not have, good and bad."""
     random, usual, known = Random(3), UsualUpdates(), 0

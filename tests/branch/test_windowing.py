@@ -59,9 +59,11 @@ class Alone:
         self.items = 0
         put = Shelf.put
 
-        def counted(shelf: Shelf, entry: RawEntry, item: Item, units: Mapping[Path, Affine]) -> HeldItem:
+        def counted(
+            shelf: Shelf, entry: RawEntry, item: Item, units: Mapping[Path, Affine], time: Fraction
+        ) -> HeldItem:
             self.items += 1
-            return put(shelf, entry, item, units)
+            return put(shelf, entry, item, units, time)
 
         monkeypatch.setattr(Shelf, "put", counted)
 

@@ -333,6 +333,7 @@ def _followed(
 _END = chunk("event: end\ndata: cancelled\n\n") + b"0\r\n\r\n"
 
 
+@pytest.mark.mass
 def test_following_goes_on_where_it_broke_off() -> None:
     """Whatever breaks off between two events, within one, or before the first: no answer is lost, none is double."""
     found, asked = _followed(

@@ -19,6 +19,8 @@ from anabranch.client import RemoteError, RemoteSite
 from anabranch.errors import QueryError, UsageError
 from service.local_service import ALL, LocalService, served
 
+pytestmark = pytest.mark.service
+
 ODD = 'for $p in stream("s")/root/p where $p mod 2 = 1 return <odd>{ $p/text() }</odd>'
 BAD = "for $p in stream('s')/root/p\nretrun $p"
 REFUSED = "for $p in stream('s')/root/p return position()"

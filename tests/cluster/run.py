@@ -20,8 +20,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -32,6 +32,7 @@ from cluster.machines import Lab, is_possible
 from cluster.services import KafkaMachine, S3Machine
 from cluster.site import FEW, PARTS, Places, Streams, due, inputs_of, queries, site_files, warm
 from cluster.standalone import Cluster, python_paths
+from progress import Progress
 
 SIZE = 1_500
 EPOCH_BYTES = 12_000
@@ -70,29 +71,6 @@ with ThreadPoolExecutor(16) as pool:
     print(json.dumps(dict(pool.map(answer, json.load(sys.stdin)))))
 """
 """What `anabranch answer` does, for many subscriptions of a site that is read once."""
-
-
-class Progress:
-    """Prints what happens and counts what has passed and failed."""
-
-    def __init__(self) -> None:
-        self._begun = monotonic()
-        self.passed = self.failed = 0
-
-    def say(self, text: str) -> None:
-        print(f"{monotonic() - self._begun:5.0f} s  {text}", flush=True)
-
-    @contextmanager
-    def check(self, what: str) -> Iterator[None]:
-        """One check; an assertion that fails is printed, and the next check goes on."""
-        try:
-            yield
-        except AssertionError as error:
-            self.failed += 1
-            self.say(f"FAILED {what}: {str(error)[:4000]}")
-        else:
-            self.passed += 1
-            self.say(f"passed {what}")
 
 
 class Driver:

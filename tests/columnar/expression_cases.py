@@ -218,6 +218,8 @@ class Names:
     booleans: tuple[str, ...] = ()
 
 
+_PATTERNS = ['" "', '"o"', '"[^a-z]+"']
+_TYPES = ["xs:integer", "xs:double", "xs:decimal?", "xs:boolean", "xs:date", "xs:string?"]
 _REPLACEMENTS = ["'o', '0'", "'(g)(o)', '$2$1'", "'[^a-z]', ''", "'\\s+', '-'", "'G', 'x', 'i'", "'x*', 'y'"]
 _TRANSLATIONS = ['"go", "x"', '"é", "e"', '"abc", "cab"']
 
@@ -315,6 +317,28 @@ class QueryMaker:
             name = random.choice(["abs", "floor", "ceiling", "round", "number"])
             return f"{name}({self.number(names, below)})"
 
+        def everyday() -> str:
+            inside = self.number(names, below)
+            digits = random.choice(["0", "1", "2", "2", "3", "-1", "20", "30"])
+            return random.choice(
+                [
+                    f"{random.choice(['round', 'round-half-to-even'])}({inside}, {digits})",
+                    f"{random.choice(['round-half-to-even', 'math:exp', 'math:log', 'math:sin'])}({inside})",
+                    f"{random.choice(['xs:integer', 'xs:double', 'xs:decimal'])}({inside})",
+                    f"(xs:decimal({inside}) {random.choice(['+', '-', '*', 'div', 'mod'])} {self.number(names, 0)})",
+                    f"({inside} cast as xs:integer?)",
+                    f"math:pow({inside}, {random.choice(['2', '0.5', '-1'])})",
+                    f"compare({self.text(names, 0)}, {self.text(names, 0)})",
+                    f"(try {{ {inside} }} catch * {{ {self.number(names, 0)} }})",
+                    f"({inside}, {self.number(names, 0)})[1]",
+                    f"head({self.values(names, below)})",
+                    f"(for $one in {inside} return $one + 1)",
+                    f"(for $one in {random.choice(names.numbers)} where $one > 3 return number($one))",
+                    f"(if ({self.boolean(names, 0)}) then {inside} else ())",
+                    f"sum(for-each({random.choice(names.repeated or names.numbers)}, function($x) {{ $x * 2 }}))",
+                ]
+            )
+
         def let() -> str:
             variable = self._variable("n")
             inside = replace(names, numbers=(*names.numbers, variable, variable))
@@ -324,6 +348,7 @@ class QueryMaker:
             *leaf,
             *[arithmetic] * 4,
             *[call] * 3,
+            *[everyday] * 3,
             whole,
             lambda: f"math:sqrt({self.number(names, below)})",
             lambda: f"(-{self.number(names, below)})",
@@ -472,6 +497,14 @@ class QueryMaker:
             lambda: f"({self.text(names, below)} || {self.number(names, 0)})",
             lambda: f"replace({self.text(names, below)}, {random.choice(_REPLACEMENTS)})",
             lambda: f"encode-for-uri({self.text(names, below)})",
+            lambda: f"xs:string({random.choice([self.text, self.number])(names, below)})",
+            lambda: f"tokenize({self.text(names, below)}, {random.choice(_PATTERNS)})[{random.choice('123')}]",
+            lambda: f"tokenize({self.text(names, below)})[1]",
+            lambda: f"({self.text(names, below)}, {self.text_literal()})[1]",
+            lambda: f"(for $one in {random.choice(names.texts)} return upper-case($one))",
+            lambda: f"(try {{ {self.text(names, below)} }} catch * {{ 'caught' }})",
+            lambda: f"string({self.text(names, below)} {random.choice(['eq', 'gt'])} {self.text_literal()})",
+            lambda: f"format-integer(count({random.choice(names.repeated or names.texts)}), '001')",
             lambda: (
                 f"(switch ({self.text(names, 0)}) case {self.text_literal()} case {self.text(names, 0)} "
                 f"return {self.text(names, below)} default return {self.text(names, 0)})"
@@ -563,6 +596,11 @@ class QueryMaker:
                     f"matches({self.text(names, below)}, {pattern})",
                     f"({self.number(names, below)} = (1 to {random.randrange(12)}))",
                     f"deep-equal({self.text(names, 0)}, {self.text(names, 0)})",
+                    f"({random.choice([*names.texts, *names.numbers])} castable as {random.choice(_TYPES)})",
+                    f"contains-token({self.text(names, below)}, {self.text_literal()})",
+                    f"xs:boolean({random.choice([*names.texts, *names.numbers])})",
+                    f"exists(filter({random.choice(names.repeated or names.numbers)}, function($x) {{ $x > 5 }}))",
+                    f"(try {{ {self.boolean(names, below)} }} catch * {{ false() }})",
                 ]
             )
 
@@ -631,6 +669,11 @@ class QueryMaker:
             ),
             lambda: f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else ())",
             lambda: f"{random.choice([*names.lines, *names.nodes])}{self.place()}",
+            lambda: (
+                f"({random.choice([*names.nodes, *names.lines])} {random.choice(['union', 'intersect', 'except'])} "
+                f"{random.choice([*names.nodes, *names.repeated])})"
+            ),
+            lambda: f"({random.choice(['$p/*', '$p//w', '$p/line'])} except {random.choice(names.nodes)})",
             loop,
             loop,
         )

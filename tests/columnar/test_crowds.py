@@ -172,6 +172,7 @@ def _nothing_compiles(queries: Sequence[ItemQueries], root: str, look: Look) -> 
     return [NotColumnar("columns that are switched off")] * len(queries), look
 
 
+@pytest.mark.mass
 def test_some_crowds() -> None:
     """The same each time."""
     for number in some(range(6)):

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anabranch.columnar.match.kernels import Hits
 from anabranch.columnar.panes.doubles import LIMBS, add_binary, add_doubles, binary_ticks, in_reach, sums_of
 from mass import examples
 
@@ -36,12 +37,10 @@ def test_sums_of_doubles_are_exact(given: list[tuple[float, int, bool]]) -> None
     reached = in_reach(values)
     taken = np.array([[is_taken for _, _, is_taken in given]]) & reached
     rows = np.array([row for _, row, _ in given], np.int64)
-    entries, conditions = np.arange(len(given), dtype=np.int32), np.zeros(len(given), np.int32)
+    hits = Hits(np.arange(len(given), dtype=np.int32), np.array([0, len(given)]))
     limbs = np.zeros((3, LIMBS), np.int64)
     none, low = np.zeros(1, np.int64), np.zeros((1, len(given)))
-    add_binary(
-        conditions, entries, rows, np.array([0, 1]), none, none, taken.astype(np.int64), values[None], low, limbs
-    )
+    add_binary(hits, rows, np.array([0, 1]), none, none, taken.astype(np.int64), values[None], low, limbs)
     for row, total in enumerate(sums_of(limbs)):
         mine = (
             Fraction(value)

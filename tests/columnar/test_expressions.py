@@ -46,6 +46,7 @@ def check_case(number: int, shares: Shares) -> None:
     shares.cover(stream, *check_by_law(stream, data, random))
 
 
+@pytest.mark.mass
 def test_some_random_queries_are_answered_as_by_law() -> None:
     """The same cases each time."""
     shares = Shares()
@@ -129,6 +130,7 @@ CORNERS = {
 }
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("style", some(["elements", "json"]))
 def test_corners_are_answered_as_by_law(style: Style) -> None:
     """Where columns and law could part ways."""
@@ -287,6 +289,7 @@ def look_of_lines(lines: Sequence[str], style: Style) -> Look:
     return look
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("style", some(STYLES))
 def test_plain_forms_go_through_columns(style: Style) -> None:
     """Each form compiles, and where items are plain, the parser reads next to none and the answer is the law's.

@@ -110,6 +110,7 @@ def test_spellings(line: bytes) -> None:
     compared((line + b"\n") * 4 + usual, [], RECORDS | WRAPPED)
 
 
+@pytest.mark.mass
 def test_usual_lines_are_not_left_to_the_law() -> None:
     """Lines with quotes, references of XML, and any white space are written in columns, whoever asks."""
     data = b"\n".join(USUAL * 60) + b"\n"

@@ -568,6 +568,7 @@ def test_near_misses(seed: int) -> None:
     check_stream(Random(seed), 60, edits=True)
 
 
+@pytest.mark.mass
 def test_hostile_bytes_at_every_place() -> None:
     """Each of many pieces at each place of a record."""
     line = b'{"@id": 7, "a": "x\xc3\xa4y", "b": [1.5, null], "o": {"@k": true, "x": "eight888"}}'

@@ -95,12 +95,14 @@ def test_some_random_keys_make_no_difference(number: int) -> None:
     check_renaming(number)
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("number", range(1_000_000, 1_000_008))
 def test_some_random_lookups_are_answered_as_by_law(number: int) -> None:
     """The same cases each time."""
     check_case(number)
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("odd", [0, 10])
 @pytest.mark.parametrize("part", some(range(4)))
 def test_each_value_is_written_as_by_law(odd: int, part: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from json import dumps
 from random import Random
 
@@ -11,7 +12,9 @@ import pytest
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue, ticks_of
+from anabranch.columnar.moments import NO_ZONE, read_zones, spell_moments
 from anabranch.values.instants import moment_seconds
+from anabranch.values.times import DateTime
 from columnar.streams import Stream, check_by_law, item_queries
 from mass import some
 
@@ -49,6 +52,7 @@ def document(random: Random, texts: tuple[str, ...], json: bool) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("json", some([False, True]), ids=some(["xml", "json"]))
 def test_comparisons_go_through_columns(json: bool) -> None:
     """What items write plainly needs no law; anything else is left to it, and the answers are the same."""
@@ -101,3 +105,20 @@ def test_texts_are_read_as_the_law_reads_them() -> None:
         seconds = moment_seconds(text)
         assert (None if left else tick) == (None if seconds is None else seconds * 10**9), text
     assert 0.1 < np.mean(state == UNCLEAR) < 0.9
+
+
+def test_moments_are_written_as_the_law_writes_them() -> None:
+    """Whatever the time, the fraction and the zone; the zone is the one that is read from it again."""
+    random = Random(3)
+    ticks = [random.randrange(-(10**18), 10**18) // 10**each * 10**each for each in range(10) for _ in range(20)]
+    zones = [random.choice([NO_ZONE, 0, 60, -90, 840, -840, 330]) for _ in ticks]
+    data, starts, ends = spell_moments(np.array(ticks), np.array(zones))
+    expected = [
+        str(DateTime(Fraction(tick, 10**9) + 60 * (0 if zone == NO_ZONE else zone), None if zone == NO_ZONE else zone))
+        for tick, zone in zip(ticks, zones, strict=True)
+    ]
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    assert [data[start:end].tobytes().decode() for start, end in spans] == expected
+    found = np.empty(len(zones), np.int64)
+    read_zones(data, starts, ends, found)
+    assert found.tolist() == zones

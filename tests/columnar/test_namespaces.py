@@ -29,6 +29,7 @@ def check_case(number: int, shares: Shares) -> None:
     shares.cover(stream, *check_by_law(stream, written.encode(), random))
 
 
+@pytest.mark.mass
 def test_some_random_names_are_answered_as_by_law() -> None:
     """The same cases each time; a good part of them is answered in columns."""
     shares = Shares()
@@ -110,6 +111,7 @@ def test_usual_items_go_through_columns() -> None:
     assert stream.left_to_law <= len(stream.queries)
 
 
+@pytest.mark.mass
 def test_items_that_declare_otherwise_mean_what_they_say() -> None:
     """Each odd item alone among usual ones, all of them together, and some of them first."""
     for odd in [*([each] for each in some(ODD)), ODD]:

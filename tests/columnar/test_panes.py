@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from anabranch.aggregates.partial import Failure, ItemAt, Partial, merged
 from anabranch.algebra.window import Extent, Panes
+from anabranch.columnar.match.kernels import Hits
 from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.panes.query import PaneQuery, compile_panes
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
@@ -75,6 +76,14 @@ def test_the_places_are_those_that_most_numbers_have() -> None:
     assert best_places(values) == 2
 
 
+def test_numbers_that_are_too_large() -> None:
+    """They are left alone without a warning, which tests take for a failure."""
+    ticks, exact = exact_ticks(np.array([1e308, -1e308, 2.5]), 18)
+    assert exact.tolist() == [False, False, False]
+    assert exact_ticks(np.array([1e308, 2.5]), 1)[1].tolist() == [False, True]
+    assert ticks.tolist() == [0, 0, 0]
+
+
 GIVEN = st.lists(st.tuples(st.integers(0, 2), DIGITS, st.booleans()), min_size=1, max_size=20)
 """Panes, numbers, and whether they count."""
 
@@ -85,16 +94,16 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     ticks, exact = exact_ticks(values, places)
     panes = np.array([[pane for pane, _, _ in given]])
     taken = np.array([[each for _, _, each in given]]) & exact
-    entries, conditions = np.arange(len(given), dtype=np.int32), np.zeros(len(given), np.int32)
+    hits = Hits(np.arange(len(given), dtype=np.int32), np.array([0, len(given)]))
     rows, *heads = np.empty((4, len(given)), np.int64)
     none, one = np.zeros(1, np.int64), np.ones(1, np.int64)
     states = np.zeros(panes.shape, np.uint8)
-    found = Rows.empty(1, place(conditions, entries, none, none, states, panes, one, one, one, one, rows, *heads))
+    found = Rows.empty(1, place(hits, none, none, states, panes, one, one, one, one, rows, *heads))
     found.panes[:], found.orders[:] = heads[1][: len(found)], (base + heads[2][: len(found)]) << NODES
     found.known.places[:] = places
     columns = (taken.astype(np.int64), ticks[None], values[None], values[None])
     given_at = (np.array([0, 1]), none, none, 3 * one)
-    add_up(conditions, entries, rows, base, *given_at, *columns, 0, found.known)
+    add_up(hits, rows, base, *given_at, *columns, 0, found.known)
     return found
 
 

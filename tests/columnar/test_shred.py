@@ -48,6 +48,7 @@ def stream(form: Format) -> bytes:
     return (f"<?xml version='1.0'?>\n<root>{items}</root>" if form == "document" else items).encode()
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("form", ["lines", "document"])
 @pytest.mark.parametrize("size", some([7, 100, 1_001, 1 << 20]))
 def test_pieces_of_any_size(form: Format, size: int) -> None:

@@ -29,6 +29,7 @@ def check_case(number: int, shares: Shares) -> None:
     shares.cover(stream, *check_by_law(stream, data, random))
 
 
+@pytest.mark.mass
 def test_some_random_lookups_are_answered_as_by_law() -> None:
     """The same cases each time; most queries compile, and most of their items are left to nobody else."""
     shares = Shares()

@@ -205,6 +205,7 @@ def test_many_connections(tmp_path: Path) -> None:
                     break
 
 
+@pytest.mark.mass
 def test_many_large_bodies(tmp_path: Path) -> None:
     """So many bytes are in memory at a time, and no more: who comes later is told to come again."""
     with served(pushed(tmp_path), settings=EndpointSettings(max_body=100_000)) as endpoint, ExitStack() as held:

@@ -89,6 +89,7 @@ def answers_of(engine: Engine, queries: Mapping[str, str]) -> dict[str, str]:
     return {each.name: each.answer() for each in found}
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("form", some(["json", "lines", "document"]))
 def test_the_answers_are_those_of_files(tmp_path: Path, form: str) -> None:
     """Over one input, pushed in batches of any size and form, read in epochs of any size, in run after run."""

@@ -601,6 +601,7 @@ def test_a_listing_that_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.Monke
     second.close()
 
 
+@pytest.mark.mass
 def test_old_claims_are_removed(tmp_path: Path) -> None:
     """Those of the latest hundred runs stay."""
     store = Store(tmp_path)

@@ -73,7 +73,7 @@ class Asked:
         self.query = checked(query)
         self.standing = standing(self.query)
         self.lineage = lineage_of(self.standing)
-        partitions = [parts] * len(self.lineage.streams)
+        partitions = [parts * len(names) for names in self.lineage.streams]
         self.outlet = Outlet(self.lineage, policy=policy, domains=domains, partitions=partitions)
         self.evolutions: dict[tuple[str, int], Evolution] = {}
         self.items: dict[str, list[Item]] = {name: [] for name in self.standing.streams}
@@ -84,16 +84,16 @@ class Asked:
         match element:
             case Accent():
                 refusal = evolution.apply(element)
-                for input, name in enumerate(self.lineage.streams):
-                    if name == stream and refusal is None:
-                        self.answer += self.outlet.accent(input, element, part)
-                    elif name == stream and refusal is not None:
+                for input, names in enumerate(self.lineage.streams):
+                    if stream in names and refusal is None:
+                        self.answer += self.outlet.accent(input, element, part + names.index(stream))
+                    elif stream in names and refusal is not None:
                         self.outlet.doubt(input, element.evolution.path, refusal.reason)
             case Punctuation(where, place):
                 assert where is not None
-                for input, name in enumerate(self.lineage.streams):
-                    if name == stream:
-                        self.answer += self.outlet.punctuation(input, where, place, part)
+                for input, names in enumerate(self.lineage.streams):
+                    if stream in names:
+                        self.answer += self.outlet.punctuation(input, where, place, part + names.index(stream))
             case str() | Item():
                 came = item(element) if isinstance(element, str) else element
                 known = Item(canonical(came.tree, evolution), came.place)

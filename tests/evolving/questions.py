@@ -16,7 +16,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name, Text, copy
 from evolving.square import item_query
 
-Kind: TypeAlias = Literal["items", "windows", "groups", "joins", "interval", "whole"]
+Kind: TypeAlias = Literal["items", "windows", "groups", "joins", "interval", "keyed", "sets", "chained", "whole"]
 
 TIME = Path.parse("ts")
 WINDOWS = ("ts diff 7", "ts diff 10 step 5", "ts diff 4 step 6", "count 3", "count 2 step 1", "t diff 12")
@@ -43,6 +43,28 @@ OF_TUPLES = (
     "<o a='{$x/s}'><f>{$y/x * 3}</f></o>",
 )  # fmt: skip
 ON = ("$x/s = $y/s", "$x/t <= $y/t", "$x/x > 10 and $x/s = $y/s", "$x/t = $y/x or $x/s != $y/s")
+BY_KEY = ("$x/s = $y/s", "$x/t = $y/t", "$x/x = $y/t", "$x/s = $y/s and $x/t = $y/t", "$x/c/v = $y/x")
+SETS = (
+    '(stream("a")/r/i union stream("b")/r/i)', '(stream("b")/r/i[t > 8] union stream("a")/r/i[s = 1])',
+    '(stream("a")/r/i[t > 8] intersect stream("a")/r/i[s >= 1])', '(stream("a")/r/i except stream("a")/r/i[x > 12])',
+    '(stream("a")/r/i union stream("b")/r/i except stream("b")/r/i[s = 2])',
+    '(stream("a")/r/i[t > 8] union stream("a")/r/i[x < 20] union stream("b")/r/i)',
+)  # fmt: skip
+LOOPS = (
+    'for $x in stream("a")/r/i, $y in stream("b")/r/i where $x/s = $y/s return <m>{ $x/ts, $y/x, $x/t, $x/s }</m>',
+    'for $x in stream("a")/r/i, $y in stream("b")/r/i where $x/s = $y/s and $x/t > 3 return <m>{ $y/ts, $x/x }</m>',
+    'for $x in stream("a")/r/i union stream("b")/r/i return <m>{ $x/ts, $x/t, $x/s, $x/x }</m>',
+    'for $x in stream("a")/r/i[t > 2] return (<m>{ $x/ts, $x/t, $x/x }</m>, <m>{ $x/ts, $x/s }</m>)',
+)
+OVER_LOOPS = ("ts diff 5", "ts diff 6 step 2", "count 3", "ts gap 3")
+OF_LOOPS = (
+    "return <w>{ count($w) }</w>",
+    "return <w><a>{ avg($w/t) }</a><m>{ max($w/x) }</m></w>",
+    "for $m in $w group by $k := $m/s return <g>{ $k }<t>{ sum($m/t) }</t></g>",
+    "for $m in $w group by $k := $m/s return <g>{ $k }<t>{ avg($m/t) }</t></g>",
+    "where count($w) > 1 return $w/t",
+)
+"""Averages by place over the first loop: the standing query of the accents paper, joined by key and windowed."""
 WHOLE = (
     'for $p in stream("a")/r/i order by $p/t, $p/x return <o>{$p/t}</o>', '<n>{sum(stream("a")/r/i/t)}</n>',
     'for $w in stream("a")/r/i |ts diff 7| order by avg($w/x) descending return <w>{$w/t}</w>',
@@ -72,6 +94,16 @@ def question(random: Random, kind: Kind) -> str:
             where = random.choice(("", f"({random.choice(ON)}) and "))
             fors = 'for $x in stream("a")/r/i for $y in stream("b")/r/i '
             return f"{fors}where {where}{apart} return {random.choice(OF_TUPLES)}"
+        case "keyed":
+            where = random.choice(BY_KEY) + random.choice(("", "", f" and ({random.choice(ON)})"))
+            other = random.choice(("b", "b", "a"))
+            fors = f'for $x in stream("a")/r/i for $y in stream("{other}")/r/i '
+            return f"{fors}where {where} return {random.choice(OF_TUPLES)}"
+        case "sets":
+            return item_query(random).replace('stream("a")/r/i', random.choice(SETS), 1)
+        case "chained":
+            loop, window = random.choice(LOOPS), random.choice(OVER_LOOPS)
+            return f"for $w in ({loop})|{window}| {random.choice(OF_LOOPS)}"
         case "whole":
             return random.choice(WHOLE)
 

@@ -42,7 +42,7 @@ def accents(asked: Together) -> list[str]:
 
 CASES: dict[Kind, range] = {
     "items": range(7, 10), "windows": range(20, 24), "groups": range(12),
-    "joins": range(2), "interval": range(15, 17), "whole": range(3),
+    "joins": range(2), "interval": range(15, 17), "keyed": range(8), "sets": range(10), "whole": range(3),
 }  # fmt: skip
 """Some of which accents come out; more of them were tried by hand."""
 
@@ -64,7 +64,7 @@ def case(seed: int, kind: Kind) -> int:
     names = [each for each in ("a", "b") if f'stream("{each}")' in query]
     inputs = {
         name: [
-            timed(random, stream(random, ["s", "t", "x"], 10, comes=True, goes=kind == "items"))
+            timed(random, stream(random, ["s", "t", "x"], 10, comes=True, goes=kind in ("items", "sets")))
             for _ in range(partitions)
         ]
         for name in names
@@ -73,7 +73,7 @@ def case(seed: int, kind: Kind) -> int:
     given = mixed(random, sequences)
     is_timed = partitions > 1 or len(names) > 1
     time = "ts" if is_timed else None
-    endless = kind == "interval"
+    endless = kind in ("interval", "keyed")
     splits = [(), range(len(given)), sorted(random.sample(range(len(given)), len(given) // 3))]
     one, *others = (
         run([query], given, cuts=each, partitions=partitions, time=time, endless=endless) for each in splits

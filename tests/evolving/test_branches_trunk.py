@@ -40,6 +40,7 @@ def sources(folder: Path, random: Random) -> list[Source]:
     return found
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("seed", range(1))
 def test_trunks_answer_as_the_reference(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random windows, joins, merges and what waits for the end, all in one trunk with branches that are shared."""

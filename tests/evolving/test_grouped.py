@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path as Folder
 from random import Random
 
+import pytest
+
 from evolving.test_panes import ACCENT, SENSORS, sliced
 from evolving.windowed import OVER, Law, elements, lay
 from mass import enough, some
@@ -21,6 +23,7 @@ RESULTS = (
 )
 
 
+@pytest.mark.mass
 def test_groups_in_other_units(tmp_path: Folder) -> None:
     """Values and keys whose units change, keys of one item or another, and accents that come out between windows."""
     accents = answered = 0

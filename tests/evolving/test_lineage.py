@@ -119,10 +119,12 @@ def test_inputs_are_the_loops_over_streams() -> None:
     """A self-join has two; a query that waits for the end has one for each stream."""
     join = 'for $x in stream("a")/r/i |count 1| for $y in stream("a")/r/i |count 1| where $x/t < $y/t return $y/t'
     found = lineage(join)
-    assert found.streams == ("a", "a")
+    assert found.streams == (("a",), ("a",))
     assert found.pairs == (((0, path("t")), (1, path("t"))),)
     assert [(each.input, str(each.path), each.word) for each in found.needs] == [(0, "t", "join"), (1, "t", "join")]
-    assert lineage('(stream("b")/r/i/t, stream("a")/r/i[s = 1]/t)').streams == ("b", "a")
+    assert lineage('(stream("b")/r/i/t, stream("a")/r/i[s = 1]/t)').streams == (("b",), ("a",))
+    union = 'for $x in stream("b")/r/i union stream("a")/r/i[s = 1] union stream("b")/r/i[t > 1] return $x/t'
+    assert lineage(union).streams == (("b", "a"),)
 
 
 def test_three_streams_compared_in_a_chain_are_coordinated_together() -> None:

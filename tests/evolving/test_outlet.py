@@ -425,6 +425,7 @@ def exact_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algebra_evolving, "MAPS", EXACT)
 
 
+@pytest.mark.mass
 @pytest.mark.usefixtures("exact_maps")
 @pytest.mark.parametrize("query", [item_query, window_query, join_query])
 def test_queries_commute_with_canonisation(query: Callable[[Random], str]) -> None:
@@ -437,6 +438,7 @@ def test_queries_commute_with_canonisation(query: Callable[[Random], str]) -> No
     assert came > enough(7)
 
 
+@pytest.mark.mass
 @pytest.mark.usefixtures("exact_maps")
 def test_queries_let_out_what_the_operators_do() -> None:
     """A query that selects and projects answers what Select and Project of the algebra answer, accents included."""

@@ -252,6 +252,7 @@ def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again
     assert any(each.stretch.first for each in again)
 
 
+@pytest.mark.mass
 def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """LAWS 1.4: a stream of several partitions evolves as their union; also a punctuation of one may let out others."""
     accents = 0
@@ -273,6 +274,7 @@ def test_partitions(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     assert accents > enough(3)
 
 
+@pytest.mark.mass
 def test_late(tmp_path: Folder) -> None:
     """LAWS 3.6: who comes late is shown what is in force for a part, and knows the values in the units of its start."""
     accents = 0
@@ -299,6 +301,7 @@ def test_late(tmp_path: Folder) -> None:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("most", [64, 0])
 def test_columns_in_other_units(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Items of the usual look stay in columns when units change, be the changes few or too many to be held there."""

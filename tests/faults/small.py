@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,10 +57,12 @@ class Small:
     def checkpoint(self) -> Path:
         return self.folder / "state"
 
-    def run(self, epoch_bytes: int = EPOCH_BYTES) -> dict[str, str]:
+    def run(self, epoch_bytes: int = EPOCH_BYTES, warned: Callable[[str], None] | None = None) -> dict[str, str]:
         """Read to the end of what is there; gives the answers."""
-        local = self.spark is None
-        with Engine(self.spark, local=local, checkpoint=self.checkpoint, once=True, epoch_bytes=epoch_bytes) as engine:
+        local, folder = self.spark is None, self.checkpoint
+        with Engine(
+            self.spark, local=local, checkpoint=folder, once=True, epoch_bytes=epoch_bytes, on_warning=warned
+        ) as engine:
             for name in ("lines", "document"):
                 engine.stream(name, self.folder / name)
             found = [engine.subscribe(text, name, sink=self.folder / "out" / name) for name, text in QUERIES.items()]

@@ -110,6 +110,7 @@ def calls(work: Callable[[], None]) -> int:
     return found
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(
     "text",
     some(

@@ -54,6 +54,7 @@ class Changelog:
         return {region: content for region, content in self._shown if content}
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("seed", some(range(3)))
 def test_rows_give_the_display(seed: int, tmp_path: Path) -> None:
     """After each epoch, for random windows: who applies the changelog, or takes the newest row of each region."""

@@ -218,6 +218,7 @@ def test_all_of_it_at_one_moment(show: Show) -> None:
     assert (shown, why, bad) == (texts, None, 0)
 
 
+@pytest.mark.mass
 def test_aggregates_and_values_side_by_side(show: Show) -> None:
     """Case 117: an average has a unit, a sum none but that of the start, and nor have values of several rounds."""
     query = '<o><a>{ avg(stream("u")/r/e/t) }</a><n>{ sum(stream("u")/r/e/t) }</n></o>'

@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 from random import Random
 
+import pytest
+
 from anabranch.language import ast
 from history.asking import elements
 from history.crowds import Crowd, asked, crowd, family
@@ -20,11 +22,13 @@ def check_crowd(number: int, leaving: float) -> int:
     return Crowd(queries, random).run(streams, leaving) if queries else 0
 
 
+@pytest.mark.mass
 def test_random_crowds() -> None:
     """However their states are put away, in layers and processes."""
     assert sum(check_crowd(number, 0) for number in some(range(60))) > enough(100)
 
 
+@pytest.mark.mass
 def test_random_crowds_that_queries_leave() -> None:
     """Those that are left go on as if they had been alone, with what they need themselves."""
     assert sum(check_crowd(number, 0.3) for number in some(range(100, 160))) > enough(100)
@@ -84,6 +88,7 @@ def test_time_alone_gives_a_result_that_was_empty() -> None:
     assert Crowd(queries, Random(1)).run([stream]) >= 2
 
 
+@pytest.mark.mass
 def test_large_entries() -> None:
     """An entry whose loops are evaluated node by node tells each query of a family what it would be told alone."""
     assert sum(check_large_entries(number) for number in some(range(20))) > enough(100)

@@ -96,6 +96,7 @@ def _line(element: str) -> str:
     return f"{head.removesuffix('/')} {S}{'/' if empty else ''}{sep}{rest}" if element else ""
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("seed", some(range(10)))
 def test_queries_come_and_go(seed: int, tmp_path: Path) -> None:
     """Whether histories are shared shows in no byte of an answer."""

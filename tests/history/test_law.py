@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.errors import AnabranchError
 from history.asking import Asked, ask, shown
 
 SECTION_2 = (
@@ -222,14 +221,6 @@ def test_an_expression_over_the_document_of_then() -> None:
     assert ask('stream("s")/root/q[(n + 1)?1.5 = 2]', inside) == "<q><n>5</n></q>"
     assert ask('(count(stream("s")/root/q/n#1))?1', inside) == "1"
     assert ask('(count(stream("s")/root/q/n#1))?1.5', inside) == "0"
-
-
-def test_joined_windows_are_refused() -> None:
-    """Windows of streams of updates do not meet, also where a `let` stands for the stream."""
-    for source in ('stream("s")/root', "$r"):
-        joined = f"for $v in {source}/n|count 2|, $w in {source}/n|count 2| return $v"
-        with pytest.raises(AnabranchError, match="windows of streams of updates cannot be joined"):
-            ask(f'let $r := stream("s")/root return {joined}', "<n/>")
 
 
 # --- copies ---------------------------------------------------------------------------------------------------

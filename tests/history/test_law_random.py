@@ -6,6 +6,7 @@ from fractions import Fraction
 from random import Random
 from xml.sax.saxutils import escape, quoteattr
 
+import pytest
 from lxml import etree
 
 from anabranch.errors import DynamicError
@@ -28,6 +29,7 @@ BAD = (
 )
 
 
+@pytest.mark.mass
 def test_without_updates_nothing_is_new() -> None:
     """A stream of items as a document is answered like a stream of items, dead letters and all."""
     found: list[Answer] = []

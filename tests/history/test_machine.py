@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.errors import Unsupported
 from anabranch.law.history.timeline import arrivals
 from history.describing import describe
 from history.following import TICKER, Followed, items, random_case, replaced
@@ -155,10 +154,3 @@ def test_what_is_set_aside_is_told_once() -> None:
             (change,) = followed.machine.take("s", element, Fraction(0))
             told += [letter.raw for letter in change.dead]
         assert told == ['<i k="0"><v>zero</v></i>', '<i k="0"><v>none</v></i>']
-
-
-def test_joined_windows_are_refused_by_name() -> None:
-    """Windows of streams of updates do not meet."""
-    joined = 'for $v in stream("s")/root/i|count 2|, $w in stream("s")/root/i|count 2| return $v'
-    with pytest.raises(Unsupported, match="windows of streams of updates cannot be joined"):
-        Followed(joined, s="<i/>")

@@ -14,6 +14,10 @@ from history.describing import describe
 from history.following import Followed, items, replaced
 from mass import some
 
+DISTANCE = """declare function local:distance($one, $two) {
+    math:sqrt(math:pow($one/v - $two/v, 2) + math:pow($one/@k - $two/@k, 2))
+};"""
+
 # --- how queries split ------------------------------------------------------------------------------------
 
 SPLITS = {
@@ -42,6 +46,21 @@ SPLITS = {
     'against those of "t" in a range',
     'for $x in stream("s")//i, $y in stream("t")//i#0 where $x/v - 1 <= $y/v and $y/v < 2 + $x/v return $y': "each "
     'entry of "s", against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where abs($x/v - $y/v) < 3 return $y': 'each entry of "s", '
+    'against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where 9 > math:pow($y/v - $x/v, 2) + math:pow($y/@k - $x/@k, 2) '
+    "return $y": 'each entry of "s", against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where math:sqrt(($x/v - $y/v) * ($x/v - $y/v)) <= 3 return $y': (
+        'each entry of "s", against those of "t" in a range'
+    ),
+    f'{DISTANCE} for $x in stream("s")//i, $y in stream("t")//i#0 where local:distance($x, $y) < 2 return $y': "each "
+    'entry of "s", against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where abs($x/v - $y/v) > 3 return $y': 'each entry of "s", '
+    'against all of "t"',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where math:pow($x/v - $y/v, 3) < 3 return $y': "each entry of "
+    '"s", against all of "t"',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where math:pow($x/v - $y/v, 2) - $x/v < 3 return $y': "each "
+    'entry of "s", against all of "t"',
     'for $x in stream("s")//i, $y in stream("t")//i#0 let $z := $y/v where $y < $x return $y': 'each entry of "s", '
     'against all of "t"',
     'for $x in stream("s")//i, $y in stream("t")//i#0 where $y * 2 < $x return $y': 'each entry of "s", '
@@ -69,6 +88,7 @@ JOINS = [
 ]
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("query", some(JOINS), ids=some(range(len(JOINS))))
 def test_joins_show_what_the_law_says(query: str) -> None:
     """Where two streams meet, updates of both show at once, and so does what expires."""
@@ -91,6 +111,16 @@ CONDITIONS = (
     "$x/v - 0.1 - $y/v < 0.2 and $x/v + 0.3 >= $y/v",
     "$x/@k <= $y/v and $y/v <= $x/v",
     "$x/v < $y/v and 1 div $y/v > 0",
+    "abs($x/v - $y/v) < 1.5",
+    "0.3 >= abs($y/v - $x/v - 0.5)",
+    "abs($x/v - $y/@k) <= 1 and 1 div $y/v > 0",
+    "abs($x/v - $y/v) < -1",
+    "math:sqrt(math:pow($x/v - $y/v, 2) + math:pow($x/@k - $y/@k, 2)) < 1.2",
+    "($x/v - $y/v) * ($x/v - $y/v) + ($x/@k - $y/@k) * ($x/@k - $y/@k) <= 0.02",
+    "math:pow($x/v - $y/v, 2) + math:pow($x/@k - 1, 2) < 2 and $x/v <= $y/v",
+    "math:sqrt(($x/v - $y/v) * ($x/v - $y/v)) <= 0.1",
+    "local:distance($x, $y) < 1",
+    "local:distance($x, $y) <= 0.1",
 )
 NUMBERS = (
     "0",
@@ -111,12 +141,13 @@ NUMBERS = (
 )
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("number", some(range(3 * len(CONDITIONS))))
 def test_ranges_show_what_the_law_says(number: int) -> None:
     """Numbers, words, several values and none: who is not compared would not have met, nor failed."""
     random = Random(f"range {number}")
     condition = CONDITIONS[number % len(CONDITIONS)]
-    query = random.choice((
+    query = DISTANCE + random.choice((
         f'for $x in stream("s")/root/i, $y in stream("t")/root/i#0 where {condition} return <p>{{ $x/v, $y/v }}</p>',
         f'for $x in stream("s")/root/i where some $y in stream("t")/root/i#0 satisfies {condition} return $x/v',
         f'count(for $x in stream("s")/root/i, $y in stream("t")/root/i#1 where {condition} return $y)',
@@ -157,12 +188,19 @@ def letters(followed: Followed) -> list[tuple[str, str]]:
     return sorted(told.keys() ^ due.keys())
 
 
-def test_a_range_narrows_a_join_down() -> None:
+NEAR = (
+    "$x/v - $y/v <= 1 and $y/v - $x/v <= 1",
+    "abs($x/v - $y/v) <= 1",
+    "math:sqrt(math:pow($x/v - $y/v, 2)) <= 1",
+    "($x/v - $y/v) * ($x/v - $y/v) < 1.21",
+)
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("condition", NEAR)
+def test_a_range_narrows_a_join_down(condition: str) -> None:
     """An update is evaluated for the entries that lie near what it was, or is, and for no other."""
-    query = (
-        'for $x in stream("s")/root/i, $y in stream("t")/root/i where $x/v - $y/v <= 1 and $y/v - $x/v <= 1 '
-        "return <p>{ $x/v, $y/v }</p>"
-    )
+    query = f'for $x in stream("s")/root/i, $y in stream("t")/root/i where {condition} return <p>{{ $x/v, $y/v }}</p>'
     counts = []
     for count in (20, 60):
         followed = Followed(query, s=items(count), t=items(count) + replaced(3, 9))

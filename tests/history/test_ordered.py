@@ -69,6 +69,8 @@ def _compare(ours: Ordered[int, int], plain: list[int], values: dict[int, int], 
     place = {each: number for number, each in enumerate(plain)}
     wanted = chance.randrange(len(plain) + 1)
     assert ours.search(lambda each: place[each] >= wanted) == (plain[wanted] if wanted < len(plain) else None)
+    half = wanted // 2  # each key stands twice, and the first counts
+    assert ours.bisect(lambda each: place[each] // 2, half) == (plain[2 * half] if 2 * half < len(plain) else None)
 
 
 def test_values_are_of_any_group() -> None:

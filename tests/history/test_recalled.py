@@ -34,6 +34,7 @@ def sources(folder: Path, streams: dict[str, str]) -> list[Source]:
     return [Source(name, folder / f"{name}.xml", time=ItemPath.parse("t")) for name in streams]
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("seed", some(range(2)))
 def test_random_queries(seed: int, tmp_path: Path) -> None:
     """Results that stand and displays that are corrected, over streams that are out of order here and there."""

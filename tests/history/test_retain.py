@@ -77,7 +77,7 @@ def test_epochs_do_not_show(tmp_path: Path, seed: int) -> None:
 
 
 def test_how_it_is_written(tmp_path: Path) -> None:
-    """Seconds, or a time with a unit; a stream of items is not kept, so it says nothing there."""
+    """Seconds, or a time with a unit; of a stream of items it is how long joins by keys hold them."""
     assert [seconds_of(each) for each in (90, "90", "90 s", "1.5min", "2 h", "1 d")] == [90, 90, 90, 90, 7200, 86400]
     for wrong in ("", "soon", "-1", 0, True, "nan", "1e99 d", "1e999999999", "1 week"):
         with pytest.raises(UsageError, match="'retain' takes a number of seconds, or a time"):
@@ -91,7 +91,7 @@ def test_how_it_is_written(tmp_path: Path) -> None:
         + stream.format("t", "1 h", "")
     )
     retained: dict[str, Source] = dict(read_site(site).streams)
-    assert (retained["s"].retain, retained["t"].retain) == (Fraction(3_600), None)
+    assert (retained["s"].retain, retained["t"].retain) == (Fraction(3_600), Fraction(3_600))
     site.write_text('[engine]\ncheckpoint = "state"\n' + stream.format("s", "soon", "updates = true\n"))
     with pytest.raises(UsageError, match=r"\[streams.s\]: 'retain' takes"):
         read_site(site)

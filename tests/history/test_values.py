@@ -131,6 +131,7 @@ def test_windows_beside_a_qualifier(query: str, expected: str) -> None:
         assert [text for _, text in Followed(query, s=WINDOWED).run(put_away=away)][-1] == expected
 
 
+@pytest.mark.mass
 def test_retain_bounds_what_is_kept() -> None:
     """How far back the versions are of what a node decides is not known, so all are kept that the stream retains."""
     query = 'for $i in stream("s")/root/i return <o>{ ($i/a + $i/b)#[9] }</o>'

@@ -140,6 +140,7 @@ def test_random_windows(mass: Mass) -> None:
 # --- cost -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("window", ["t diff 100000", "t gap 100000"])
 @pytest.mark.parametrize(
     "result", ["<w>{ sum($w/v), max($w/v) }</w>", "for $o in $w group by $k := $o/k return <g>{ sum($o/v) }</g>"]

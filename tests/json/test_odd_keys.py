@@ -326,6 +326,7 @@ def test_any_keys_by_the_reference(given: tuple[list[str], list[list[tuple[str, 
     check_stream(*given, "reference")
 
 
+@pytest.mark.mass
 @given(streams())
 @examples(25)
 def test_any_keys_by_a_trunk(given: tuple[list[str], list[list[tuple[str, str]]]]) -> None:

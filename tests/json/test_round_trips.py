@@ -183,6 +183,7 @@ def test_by_a_trunk(lines: list[str]) -> None:
             assert told(text) == expected(name, lines), name
 
 
+@pytest.mark.mass
 @given(records)
 @examples(5)
 def test_in_other_spellings(lines: list[str]) -> None:

@@ -35,6 +35,7 @@ def clients() -> int:
     return sum(isinstance(each, Producer | Consumer | AdminClient) for each in gc.get_objects())
 
 
+@pytest.mark.mass
 @pytest.mark.usefixtures("no_search")
 def test_a_topic_whose_brokers_are_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look that fails is the last of its client, whatever is asked for."""
@@ -48,6 +49,7 @@ def test_a_topic_whose_brokers_are_away(monkeypatch: pytest.MonkeyPatch) -> None
     assert clients() <= before
 
 
+@pytest.mark.mass
 @pytest.mark.usefixtures("no_search")
 def test_writers_that_are_given_up() -> None:
     """Behind an error and without one."""
@@ -65,6 +67,7 @@ def test_writers_that_are_given_up() -> None:
             assert clients() <= before
 
 
+@pytest.mark.mass
 @pytest.mark.usefixtures("no_search")
 def test_ranges_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads gives up, and so does the client."""

@@ -304,6 +304,7 @@ class Maker:
 queries = st.composite(lambda draw: Maker(draw).query())()
 
 
+@pytest.mark.mass
 def test_what_is_printed_is_read_back() -> None:
     """Law: printing any well-formed query and parsing it gives the same query; no construct escapes the law."""
     met: set[type] = set()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import papers
 from anabranch.bench.workloads.paper import workload
 from anabranch.law import text_input
-from anabranch.network.estimates import PROGRESS, YES, Estimates, Sample
+from anabranch.network.estimates import PROGRESS, YES, Estimates, Sample, judged_value
 from anabranch.network.needs import need_of, whole
-from anabranch.predicate import Path, Term, and_, compare, difference, not_, or_
+from anabranch.predicate import Compare, Operator, Path, Term, and_, compare, difference, not_, or_
 from anabranch.sharing.render import render
 from anabranch.sharing.tree import PropertyTree
 from network.making import SCHEMA, document, sample
@@ -96,3 +98,22 @@ def test_nothing_is_known_of_an_empty_sample() -> None:
     """A flow of a stream without items has its progress, and no more."""
     empty = Estimates({"photons": Sample("photons", ())})
     assert empty.rate(tree(papers.Q1)) == empty.rate(tree(papers.Q3)) == PROGRESS
+
+
+def test_comparisons_by_rank_are_those_by_the_law() -> None:
+    """Whatever is at a path, one number or several, words or nothing, each item is judged as it is alone."""
+    values = ("1", "1.0", "2.5", "-3", "1e2", "INF", "NaN", "much", "", "0.1")
+    items = [f"<i><v>{each}</v></i>" for each in values] + [
+        "<i/>",
+        "<i><v>1</v><v>7</v></i>",
+        "<i><v>7</v><v>x</v></i>",
+    ]
+    known = [each.item for each in text_input(f"<r>{''.join(items)}</r>").arrivals]
+    found = Sample("s", known)
+    texts = found.texts(("r", "i", "v"))
+    operators: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+    for operator in operators:
+        for constant in (Fraction(1), Fraction(5, 2), Fraction(-3), Fraction(1, 3), Fraction(200)):
+            atom = compare(Term("", Path(("r", "i", "v"))), operator, constant)
+            assert isinstance(atom, Compare)
+            assert found.verdicts(atom).tolist() == [judged_value(atom, each) for each in texts]

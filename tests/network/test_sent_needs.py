@@ -13,11 +13,15 @@ from anabranch.network.needs import (
     depends_on_time,
     fed_inputs,
     need_of,
+    provides,
     sent_needs,
     whole,
+    widened,
     window_references,
 )
 from anabranch.predicate import EVERYTHING
+from anabranch.sharing.match import matches
+from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 
@@ -45,15 +49,48 @@ def test_parts_of_items() -> None:
     """Of a stream without accents only what is asked for travels, and windows as such."""
     (tree,) = sent(SELECTION).inputs
     assert {each.path[2:] for each in tree.outputs} == {("k",), ("t",), ("v",)}
-    assert sent(WINDOW).inputs[0].window is not None
+    for text in (WINDOW, WINDOW.replace("t diff 10", "count 4 step 2")):
+        assert sent(text).inputs[0].window is not None
+    assert sent(WINDOW.replace("sum($w/v)", "$w/v")).inputs[0].window is None, "which hands out its items"
 
 
-def test_whole_items() -> None:
-    """Where accents may come, the items selected travel with all that they hold, and no windows."""
+def test_parts_of_items_that_may_evolve() -> None:
+    """Where accents may come the same travels, also windows."""
     for text in (SELECTION, WINDOW):
-        (tree,) = sent(text, accents=True).inputs
-        (output,) = tree.outputs
-        assert (output.path, output.whole, tree.window) == (("r", "i"), True, None)
+        assert sent(text, accents=True).inputs == sent(text).inputs
+
+
+@pytest.mark.parametrize(
+    ("text", "evolved"),
+    [
+        (WINDOW, "s"),
+        (WINDOW.replace("sum($w/v)", "sum($w[k >= 3]/v)"), ""),
+    ],
+)
+def test_windows_that_are_made_where_they_are_asked_for(text: str, evolved: str) -> None:
+    """Who begins behind an accent, or may end where others go on, gets the parts of items that its windows need."""
+    assert sent(text).inputs[0].window is not None
+    need = sent_needs(need_of(text, {}), streams(accents=True), evolved)
+    (tree,) = need.inputs
+    assert need.gathered is not None
+    assert tree.window is None
+    assert {("k",), ("t",), ("v",)} <= {each.path[2:] for each in tree.outputs}
+
+
+def test_windows_are_shared_by_those_who_need_the_same_paths() -> None:
+    """A query that ends when a path is dropped (LAWS 4.6) is not answered from windows that do not need the path."""
+    (plain,), (more,) = (
+        sent(text, accents=True).inputs for text in (WINDOW, WINDOW.replace("[k >= 2]", "[k >= 2 or k >= 2 and m > 3]"))
+    )
+    assert plain.window is not None
+    assert more.window is not None
+    assert matches(plain, more), "they select the same"
+    assert not provides(plain, more)
+    both = widened(plain, more)
+    assert isinstance(both, PropertyTree)
+    assert both.window is None
+    assert provides(both, plain)
+    assert provides(both, more)
 
 
 @pytest.mark.parametrize("text", [JOIN, PAST])

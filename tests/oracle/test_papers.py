@@ -51,6 +51,7 @@ def test_step_joins(name: str) -> None:
     agree(papers.SHARING[name], {"photon1": observation(60, seed=1), "photon2": observation(60, seed=2)}, least=30)
 
 
+@pytest.mark.mass
 def test_interval_join() -> None:
     """Figure 11 of the sharing paper, as rebuilt: the reference answers as Saxon does."""
     inputs = {"photon1": observation(60, seed=1), "photon2": observation(60, seed=2)}

@@ -59,7 +59,7 @@ class Made:
     alone: dict[str, str]
 
 
-_WHEN = (
+WHEN = (
     'for $p in stream("photons")/photons/photon where $p/en >= 1 return <r>{ $p/en }{ count(stream("others")/photons'
     "/photon?[0.5]) }</r>",
     'for $p in stream("others")/photons/photon where $p/phc > 120 return <r>{ $p/phc }{ count(stream("others")/photons'
@@ -116,7 +116,7 @@ def some_run(
         for number in range(random.randrange(3, 7)):
             name, text = f"q{number}", some_query(random, STREAMS)
             if not timed and random.random() < 0.6:
-                text = random.choice(_WHEN)
+                text = random.choice(WHEN)
             network.register(name, text, random.choice(topology.peers))
             if came:
                 came.follow(network)

@@ -76,9 +76,9 @@ def test_a_join_near_its_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "partitions", "accents", "time", "reason"),
+    ("text", "partitions", "domains", "time", "reason"),
     [
-        (JOIN, 1, True, "det_time", "stream 'photons' may have accents"),
+        (JOIN, 1, True, "det_time", "stream 'photons' may have accents, and has declared domains"),
         (JOIN, 2, False, "det_time", "stream 'photons' has several partitions"),
         (NEAR, 1, False, None, "it has to wait for the end of its streams"),
         (NEAR.replace("return", "order by $x/en return"), 1, False, "det_time", "it has to wait for the end"),
@@ -86,15 +86,17 @@ def test_a_join_near_its_streams(tmp_path: Path) -> None:
     ],
 )
 def test_joins_that_stay(
-    tmp_path: Path, text: str, partitions: int, accents: bool, time: str | None, reason: str
+    tmp_path: Path, text: str, partitions: int, domains: bool, time: str | None, reason: str
 ) -> None:
     """Where tuples would not be exact the join is made where it is asked for, and the plan says why."""
     paths = tuple(tmp_path / str(number) for number in range(partitions))
     for path in (*paths, tmp_path / "others"):
         path.mkdir()
-    streams = [photon_stream(tmp_path, name, "SP0", accents=accents) for name in ("photons", "others")]
+    streams = [photon_stream(tmp_path, name, "SP0", accents=domains) for name in ("photons", "others")]
     declared = None if time is None else ItemPath.parse(time)
     first = replace(streams[0].source, path=paths[0], more=paths[1:], time=declared)
+    if domains:
+        first = replace(first, domains=((ItemPath.parse("phc"), ("1", "2")),))
     streams[0] = replace(streams[0], source=first)
     planner = Planner.over(network_of(line(3), streams))
     chosen = planner.register("a", text, "SP2").chosen

@@ -1,9 +1,9 @@
-"""A network in parts, each with some super-peers, which send one another what they make through topics."""
+"""A network in parts, each with some super-peers, which send one another what they make, in topics or in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,15 +15,18 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from anabranch.errors import UsageError
+from anabranch.errors import StateError, UsageError
 from anabranch.kafka import KafkaCluster
 from anabranch.kafka import documents as pieces
 from anabranch.kafka.documents import DocumentReceiver, TopicDocument, pieces_of
 from anabranch.kafka.faults import KafkaFault, Remedy
 from anabranch.kafka.transactions import write_once
-from anabranch.network.description import Network, TopicLinks, read_network
+from anabranch.network.description import FolderLinks, Network, TopicLinks, read_network
 from anabranch.network.topology import line
+from anabranch.peers.carriers import FolderCarrier, Parcel
 from anabranch.peers.running import RunningNetwork
+from anabranch.storage import Location
+from anabranch.storage.interface import Data
 from brokers import PATIENCE, Broker, started, stop
 from kafka.producing import await_markers
 from peers.test_running import ITEMS, WIDER, WINDOW, photon_items, photon_stream
@@ -68,13 +71,30 @@ def linked(network: Network, broker: Broker) -> Network:
     return replace(network, link=TopicLinks(KafkaCluster(broker.address), prefix))
 
 
-def test_answers_are_those_of_one_engine(broker: Broker, tmp_path: Path) -> None:
-    """Three parts with disks of their own, stopped and started again in between: answers are as if there were one."""
+def through_folder(network: Network, folder: Path) -> Network:
+    return replace(network, link=FolderLinks(Location.of(folder)))
+
+
+def test_answers_over_topics_are_those_of_one_engine(broker: Broker, tmp_path: Path) -> None:
+    """Three parts with topics between them."""
+    check_answers(lambda network: linked(network, broker), tmp_path)
+
+
+@pytest.mark.mass
+def test_answers_over_a_folder_are_those_of_one_engine(tmp_path: Path) -> None:
+    """Three parts with a folder between them, in which nothing is left that was read."""
+    check_answers(lambda network: through_folder(network, tmp_path / "between"), tmp_path)
+    channels = [each for each in (tmp_path / "between/channels").iterdir() if any(each.iterdir())]
+    assert channels == []
+
+
+def check_answers(link: Callable[[Network], Network], tmp_path: Path) -> None:
+    """Parts with disks of their own, stopped and started again in between: answers are as if there were one."""
     items = photon_items(120)
     stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", items)
     alone = Alone(tmp_path / "alone", [stream.source], Random(1))
     alone.queries = {name: text for name, text, _ in ASKED}
-    network = linked(network_of(line(3), [stream], "widening", ASKED), broker)
+    network = link(network_of(line(3), [stream], "widening", ASKED))
     for count in (50, 40, 30):
         with parts(network, tmp_path, ["SP0"], ["SP1"], ["SP2"]) as (first, second, third):
             grown.grow(count)
@@ -110,28 +130,22 @@ def test_a_broker_that_is_killed_between_parts(tmp_path: Path) -> None:
         stop(own.folder)
 
 
-def test_a_part_cannot_be_changed(broker: Broker, tmp_path: Path) -> None:
-    """Its plan stays; what is answered elsewhere cannot be asked for here."""
+def test_answers_elsewhere(tmp_path: Path) -> None:
+    """What is answered elsewhere cannot be asked for here."""
     stream = photon_stream(tmp_path, "photons", "SP0")
     (tmp_path / "photons").mkdir()
-    network = linked(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), broker)
-    with part(network, tmp_path / "part", ["SP0"], lambda message: None) as running:
-        with pytest.raises(UsageError, match="a network that runs in parts cannot be changed"):
-            running.register("other", ITEMS, "SP0")
-        with pytest.raises(UsageError, match="'items' is answered at 'SP1', which is not run here"):
-            running.answer("items")
-    changed = replace(network, subscriptions={})
+    network = through_folder(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), tmp_path / "between")
     with (
-        pytest.raises(UsageError, match="stay as they were planned first"),
-        part(changed, tmp_path / "part", ["SP0"], lambda message: None),
+        part(network, tmp_path / "part", ["SP0"], lambda message: None) as running,
+        pytest.raises(UsageError, match="'items' is answered at 'SP1', which is not run here"),
     ):
-        pass
+        running.answer("items")
 
 
-def test_parts_need_topics_and_known_peers(tmp_path: Path) -> None:
-    """Without link = "kafka" there is no way to other machines."""
+def test_parts_need_links_and_known_peers(tmp_path: Path) -> None:
+    """Without a folder or topics between them there is no way to other processes."""
     network = network_of(line(2), [photon_stream(tmp_path, "photons", "SP0")])
-    with pytest.raises(UsageError, match="parts of a network need links that reach other machines"):
+    with pytest.raises(UsageError, match="parts of a network need links that reach other processes"):
         part(network, tmp_path / "part", ["SP0"], lambda message: None)
     with pytest.raises(UsageError, match="'SP9' is no super-peer"):
         part(network, tmp_path / "part", ["SP9"], lambda message: None)
@@ -142,6 +156,9 @@ def test_parts_need_topics_and_known_peers(tmp_path: Path) -> None:
     [
         ('link = "pigeons"', "the link 'pigeons' is unknown"),
         ('topics = "t"', "'topics' and [kafka] go with link"),
+        ('link = "folder"', "'folder' is missing"),
+        ('folder = "f"', "'folder' goes with link"),
+        ('link = "folder"\nfolder = "state"\ncheckpoint = "state"', "by the folder of links and by the checkpoint"),
         ('link = "kafka"', "'brokers' is missing"),
         ('link = "kafka"\n[kafka]\nbrokers = "a:1"', "'topics' is the prefix of the topics of links"),
         ('link = "kafka"\ntopics = "t"\n[kafka]\nbrokers = "a"', "the broker 'a' is no host with a port"),
@@ -153,6 +170,114 @@ def test_links_that_cannot_be(tmp_path: Path, settings: str, message: str) -> No
     with pytest.raises(UsageError) as caught:
         read_network(tmp_path / "NETWORK.toml")
     assert message in caught.value.message
+
+
+def test_a_folder_between_parts(tmp_path: Path) -> None:
+    """What is sent again is known; what was read is removed; a list that misses a file is not believed."""
+    warned: list[str] = []
+    links = FolderLinks(Location.of(tmp_path))
+    maker, reader = (FolderCarrier(links, each, warned.append) for each in ("SP0", "SP1"))
+    assert list(reader.orders(0)) == []
+    for number in (1, 2, 3):
+        maker.publish_order(number, b"%d" % number, 0)
+    assert list(reader.orders(1)) == [(2, b"2"), (3, b"3")]
+    maker.publish_order(4, b"4", 2)
+    assert list(reader.orders(2)) == [(3, b"3"), (4, b"4")]
+    with pytest.raises(StateError, match="the order 2 of the network's plan is no longer in"):
+        list(reader.orders(1))
+    reader.report(b"idle")
+    assert maker.reports() == {"SP1": b"idle"}
+    channel = maker.channel("SP0", "SP1")
+    first, second = (Parcel("photons.1", 0, f"000001-{number:010}.xml", b"%d" % number) for number in (1, 2))
+    other = Parcel("another/flow", 1, "000001-0000000001.xml", b"")
+    for _ in range(2):
+        maker.write({channel: [first, second, other]})
+    flows = [("photons.1", 1), ("another/flow", 2)]
+    assert sorted(reader.read(channel, flows, 0)) == [other, first, second]
+    assert list(reader.read(channel, [("photons.1", 1)], 0)) == [first, second]
+    reader.release(channel)
+    assert list(reader.read(channel, flows, 0)) == [other], "which was not known, and may be later"
+    maker.write({channel: [first]})  # which a kill has kept from being noted as sent
+    assert list(reader.read(channel, [("photons.1", 1)], 1)) == [first]
+    reader.release(channel)
+    assert list(reader.read(channel, flows, 1)) == [], "what has lost its reader is removed, too"
+    maker.write({channel: [first]})
+    with pytest.raises(StateError, match="another run of the super-peer 'SP0' has taken over"):
+        maker.write({channel: [first._replace(data=b"other")]})
+    assert warned == []
+
+
+def test_a_list_that_misses_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes while a list is made may be missing in it; it is read in its place nevertheless."""
+    links = FolderLinks(Location.of(tmp_path))
+    carrier = FolderCarrier(links, "SP0", lambda message: None)
+    given = [Parcel("f", 0, f"000001-{number:010}.xml", b"") for number in range(1, 5)]
+    channel = carrier.channel("SP0", "SP1")
+    carrier.write({channel: given})
+    whole = Location.names
+    missing = iter([0, 3])  # of the first list the second file, of the second list the last one
+
+    def names(self: Location, *, below: bool = False, after: str = "") -> list[str]:
+        found, left_out = list(whole(self, below=below, after=after)), next(missing, None)
+        return [each for number, each in enumerate(found) if number != left_out]
+
+    monkeypatch.setattr(Location, "names", names)
+    assert list(carrier.read(channel, [("f", 1)], 1)) == given[:3]
+    assert list(carrier.read(channel, [("f", 1)], 1)) == given
+
+
+@pytest.mark.mass
+def test_a_folder_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, which is said once; then all goes on."""
+    created, is_away = Location.create, Event()
+
+    def create(self: Location, data: Data) -> None:
+        if is_away.is_set() and "between" in self.key:
+            raise OSError("the server does not answer")
+        created(self, data)
+
+    monkeypatch.setattr(Location, "create", create)
+    stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", photon_items(40))
+    alone = Alone(tmp_path / "alone", [stream.source], Random(1))
+    alone.queries = {"items": ITEMS}
+    network = network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")])
+    network = through_folder(network, tmp_path / "between")
+    told: list[str] = []
+    with ExitStack() as held:
+        first, second = (
+            held.enter_context(part(network, tmp_path / each, [each], told.append)) for each in ("SP0", "SP1")
+        )
+        is_away.set()
+        for each in (first, second):
+            each.start()
+        grown.grow(40)
+        alone.drain()
+        until(lambda: any("waiting for" in each for each in told), first, second)
+        is_away.clear()
+        until(lambda: second.answer("items") == alone.answer("items"), first, second)
+    assert sum("waiting for" in each for each in told) == sum("answers again" in each for each in told) == 1
+
+
+def test_a_second_run_over_a_folder(tmp_path: Path) -> None:
+    """The run that began later goes on; the other one ends, and says why."""
+    stream, grown = photon_stream(tmp_path, "photons", "SP0"), GrowingStream(tmp_path / "photons", photon_items(2_000))
+    network = network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")])
+    network = through_folder(network, tmp_path / "between")
+
+    def grow_on() -> bool:
+        grown.grow(1)
+        return False
+
+    with parts(network, tmp_path / "first", ["SP0"]) as (first,):
+        until(lambda: grow_on() or (tmp_path / "first/part-0/links-sent.json").exists(), first)
+        with (
+            suppress(
+                StateError
+            ),  # what the first has written in another way, and nobody has read, ends the second, too
+            parts(network, tmp_path / "second", ["SP0"]),
+            pytest.raises(StateError, match="another run of the super-peer 'SP0' has taken over"),
+        ):
+            until(grow_on, first)
 
 
 def test_documents_in_pieces(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

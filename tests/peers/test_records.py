@@ -11,7 +11,7 @@ import pytest
 from anabranch.errors import StateError
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.description import RegisteredStream
-from anabranch.peers.records import SavedPlan, streams_of
+from anabranch.peers.records import SavedPlan, streams_of, written_streams
 from anabranch.spark.checkpoint import durable
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
@@ -50,3 +50,11 @@ def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     durable.replace(path, durable.sealed({"plan": 1, "flows": 0, "now": {}, "before": None, "streams": []}))
     with pytest.raises(StateError, match="is of version 1, and this release reads version 2"):
         streams_of(path)
+
+
+def test_a_plan_that_another_part_has_published_is_refused_by_its_version(tmp_path: Path) -> None:
+    """A part that runs another release says so, and reads nothing of it."""
+    written = SavedPlan(1, 0, Catalogue({}, {}), streams={"s": stream(tmp_path)}).written(tmp_path)
+    assert written_streams(written, tmp_path) == {"s": stream(tmp_path)}
+    with pytest.raises(StateError, match="the plan of the network is of version 3, and this release reads version 2"):
+        written_streams({**written, "version": 3, "streams": "unknown"}, tmp_path)

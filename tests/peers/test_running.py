@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from disk import on_disk
 from network.making import FIGURE_1, SCHEMA
 from network.simulation import alone as by_law
 from peers.some import some_run
-from peers.working import Alone, GrowingStream, bare_network, network_of
+from peers.working import Alone, GrowingStream, Killed, bare_network, dying, network_of
 
 ARROWS = {"shipping": 9, "sharing": 9, "widening": 5}
 WINDOW = (
@@ -189,10 +189,6 @@ def test_a_stream_and_who_asks_for_it(tmp_path: Path) -> None:
         assert running.answer("a") == by_law(ITEMS, document)
 
 
-class Killed(Exception):
-    """Stands for a process that has gone."""
-
-
 ASKED = (("a", ITEMS, "SP2"), ("b", WINDOW, "SP2"), ("c", WIDER, "SP1"), ("d", WINDOW, "SP1"))
 
 
@@ -233,18 +229,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Whatever a network makes durable may be the last thing it does; it is, when the countdown has come to 0."""
     links = ((Link, each) for each in ("append", "begin", "hand_on", "forget"))
     places = (*links, (Sender, "_save"), (SavedPlan, "save"), (Peer, "want"), (Peer, "run"))
-    countdown = [0]
-    for owner, name in places:
-        real = getattr(owner, name)
-
-        def dying(*given: object, real: Callable[..., object] = real, name: str = name) -> object:
-            countdown[0] -= 1
-            if countdown[0] == 0:
-                raise Killed(name)
-            return real(*given)
-
-        monkeypatch.setattr(owner, name, dying)
-    return countdown
+    return dying(monkeypatch, places)
 
 
 @pytest.mark.parametrize("accents", [False, True])

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+
+import pytest
 
 from anabranch.network.description import Network, RegisteredQuery, RegisteredStream, Strategy
 from anabranch.network.operators import arriving
 from anabranch.network.topology import Topology
 from anabranch.peers.programs import FLOW_PREFIX, over
 from anabranch.peers.running import RunningNetwork
+from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
@@ -33,6 +38,8 @@ class BareRunner:
         self._trunk.courses = wanted.courses
         self._trunk.documents = wanted.documents
         self._queries = wanted.subscriptions
+        settings = IntakeSettings(self._trunk._sources, self._epoch_bytes[0], None, 2, False, held=self._trunk.held)
+        settings.save(self.checkpoint)  # whoever sends an epoch again reads them
 
     def hold(self, holds: Mapping[str, int]) -> None:
         self._trunk.held = holds
@@ -107,6 +114,16 @@ class Alone:
             {name: over(text, names, edited) for name, text in self.queries.items()}, (1_200, 8_000), (1, 2)
         )
 
+    def end(self) -> None:
+        """End all streams."""
+        self._trunk._sources = [replace(each, ended=True) for each in self._trunk._sources]
+        self.drain()
+
+    @property
+    def log(self) -> AnswerLog:
+        """The log of its answers."""
+        return self._trunk.log
+
     def answer(self, name: str) -> str:
         """What has been answered so far."""
         return self._trunk.answer(name)
@@ -134,3 +151,23 @@ class GrowingStream:
             with (self._folder / f"{self._files:04}.xml").open("a", encoding="utf-8") as file:
                 file.write("".join(each + end for each in portion))
             self._files += not self._one_file
+
+
+class Killed(Exception):
+    """Stands for kill -9."""
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, places: Iterable[tuple[type, str]]) -> list[int]:
+    """Any of these calls may be the last; it is, when the countdown has come to 0."""
+    countdown = [0]
+    for owner, name in places:
+        real = getattr(owner, name)
+
+        def counting(*given: object, real: Callable[..., object] = real, name: str = name) -> object:
+            countdown[0] -= 1
+            if countdown[0] == 0:
+                raise Killed(name)
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, counting)
+    return countdown

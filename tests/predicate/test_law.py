@@ -179,6 +179,7 @@ def _exactly(predicate: Predicate) -> Predicate:
     raise AssertionError(predicate)
 
 
+@pytest.mark.mass
 def test_rounded_sums() -> None:
     """No promise about sums and distances fails for values that round."""
     pairs = [(a, b) for a in ROUNDED + LARGE for b in ROUNDED + LARGE]

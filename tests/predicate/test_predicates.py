@@ -206,6 +206,7 @@ def test_relax_of_neighbours(occurs: Occurs, apart: bool) -> None:
     assert disjoint(first, second) == apart
 
 
+@pytest.mark.mass
 def test_relax_is_bounded() -> None:
     """The union of a hundred boxes stays within the bound, contains them all, and is found in reasonable time."""
     ra, dec = term("ra"), term("dec")

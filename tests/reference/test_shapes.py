@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
-from anabranch.runtime.shapes import CheckedTexts, Constant, Shapes
+from anabranch.runtime.shapes import _LITERAL, CheckedTexts, Constant, Shapes
 from anabranch.runtime.standing import standing
 from mass import enough, some
 
@@ -115,3 +118,15 @@ def test_numbers_of_one_shape() -> None:
     assert one.shape is two.shape
     assert (one.constants, two.constants) == ((1.5,), (27.25,))
     assert three.shape is not one.shape
+
+
+_LITERALS_BY_ASSERTIONS = re.compile(
+    r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"]*"|'[^']*')"""
+)
+
+
+@given(st.text(alphabet="01.-$a \"'5x_,\u0663", max_size=14))
+def test_literals_are_found_where_they_stand(text: str) -> None:
+    """The fast pattern finds what one finds that says first what must not stand before a number."""
+    assert "".join(part for part in _LITERAL.split(text)) == text
+    assert _LITERAL.split(text) == _LITERALS_BY_ASSERTIONS.split(text)

@@ -62,6 +62,7 @@ def _few() -> Iterator[None]:
         yield
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(("functions", "rest", "item"), some([*EVERYTHING.values()]), ids=some([*EVERYTHING]))
 def test_everything_that_multiplies_is_bounded(functions: str, rest: str, item: str) -> None:
     """The item is set aside with the reason and its code, in a time that shows the bound; the others are answered."""
@@ -76,6 +77,7 @@ def test_everything_that_multiplies_is_bounded(functions: str, rest: str, item: 
     assert process_time() - begun < 10
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(
     "query",
     [
@@ -107,6 +109,7 @@ def test_many_items_have_many_steps() -> None:
         assert found.text
 
 
+@pytest.mark.mass
 def test_a_window_has_the_steps_of_its_items() -> None:
     """A loop over the items of a large window is no more than a loop over items."""
     items = "".join(f"<p><a>{number}</a></p>" for number in range(3_000))
@@ -116,6 +119,7 @@ def test_a_window_has_the_steps_of_its_items() -> None:
     assert ask(few, {"s": f"<r>{items}</r>"}).dead == []
 
 
+@pytest.mark.mass
 def test_an_aggregate_is_part_of_the_step_that_asks_for_it() -> None:
     """A window that is seen through aggregates needs no more steps the more items it holds."""
     items = "".join(f"<p><a>{number}</a></p>" for number in range(3_000))
@@ -162,6 +166,7 @@ def test_neither_side_settles_it() -> None:
     assert [each.code for each in found.dead] == ["XPDY0130"]
 
 
+@pytest.mark.mass
 def test_what_belongs_to_no_item_fails_by_itself() -> None:
     """Without an item around it, the query has no answer."""
     with pytest.raises(NoAnswer) as caught:

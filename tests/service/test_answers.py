@@ -12,6 +12,8 @@ import pytest
 from mass import some
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 DOCUMENTS = """
 [streams.x]
 source = "files"

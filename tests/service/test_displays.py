@@ -21,6 +21,8 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from service.sites import ENGINE, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 BOARD = """
 [streams.board]
 source = "files"

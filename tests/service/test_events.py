@@ -22,6 +22,8 @@ from anabranch.service.answers import feed
 from anabranch.service.answers.feed import AnswerFeed, ResultPart, ResultSource, WirePart, comment, event
 from service.sites import ENGINE, LINES, PATIENCE, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 ALL = {"all": '<all>{ for $p in stream("s")/root/p return $p }</all>'}
 EVENTS = {"Accept": "text/event-stream"}
 PATH = "/api/subscriptions/all/answers"

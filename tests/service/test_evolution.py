@@ -11,6 +11,8 @@ import pytest
 
 from service.sites import ENGINE, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 SITE = (
     ENGINE
     + """

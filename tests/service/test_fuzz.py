@@ -33,6 +33,8 @@ from schemathesis.core.result import Ok
 from mass import Mass
 from service.local_service import ALL, SHOW, LocalService, served
 
+pytestmark = pytest.mark.service
+
 AnyCase: TypeAlias = Case[Any]
 AnyOperation: TypeAlias = APIOperation[Any, Any, Any, Any]
 

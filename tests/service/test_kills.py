@@ -11,112 +11,28 @@ happened as a whole or not at all, and stays as it was found.
 from __future__ import annotations
 
 import faulthandler
-import json
-import os
-import signal
-import socket
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
 from threading import Event, Lock, Thread
-from time import monotonic, sleep
-from typing import Literal
 
 import pytest
 
 from anabranch.cli import main
 from anabranch.client import RemoteAnswer, RemoteSite, RemoteUnavailable, connect
 from anabranch.client.following import place_of
-from faults.harness import await_end
 from mass import Mass
 from service import local_service
+from service.killed import PATIENCE, Killed, Victim, free_port
 from service.local_service import SITE, is_alive, is_ready, make_site
 
-PATIENCE = 240.0
-_POLL = 0.005
 MOST = 40
 """Subscriptions, above which there are no more."""
 MINE = 'for $p in stream("s")/root/p return <mine>{ $p/text() }</mine>'
 CHANGED = 'for $p in stream("s")/root/p where $p >= 0 return <changed>{ $p/text() }</changed>'
-
-Victim = Literal["process", "jvm", "both"]
-
-
-@dataclass
-class Killed:
-    """A service that is started and killed, at one address."""
-
-    folder: Path
-    port: int
-    command: Sequence[str | Path]
-    process: subprocess.Popen[bytes] | None = None
-    jvms: set[int] = field(default_factory=set)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        with (self.folder / "output").open("ab") as output:
-            self.process = subprocess.Popen(
-                list(self.command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-            )
-
-    def watch(self, until: Callable[[], bool], what: str) -> None:
-        """Wait for something while it is at work."""
-        assert self.process is not None
-        patience = monotonic() + PATIENCE
-        while not until():
-            assert self.process.poll() is None, self.story(f"it has ended, before {what}")
-            assert monotonic() < patience, self.story(f"it hangs, before {what}")
-            sleep(_POLL)
-
-    def kill(self, victim: Victim) -> None:
-        """Kill the process, its JVM, after which it ends by itself, or both at once."""
-        assert self.process is not None
-        about = json.loads((self.folder / "state" / "run.json").read_text().splitlines()[0])
-        jvm = int(about["jvm"]) if about["pid"] == self.process.pid and about["jvm"] != about["pid"] else None
-        if jvm is not None:
-            self.jvms.add(jvm)
-        if victim in ("process", "both") or jvm is None:
-            self.process.kill()
-        if victim in ("jvm", "both") and jvm is not None:
-            os.kill(jvm, signal.SIGKILL)
-        try:
-            status = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGABRT)
-            self.process.wait()
-            raise AssertionError(self.story("it goes on without its JVM")) from None
-        expected = 1 if victim == "jvm" and jvm is not None else -signal.SIGKILL
-        assert status == expected, self.story(f"it has ended with {status}")
-
-    def end(self) -> None:
-        """Let it end by itself."""
-        assert self.process is not None
-        self.process.terminate()
-        assert self.process.wait(PATIENCE) == 0, self.story("it has failed")
-        for jvm in self.jvms:
-            await_end(jvm)
-
-    def give_up(self) -> None:
-        """End it however that goes."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def story(self, message: str) -> str:
-        tails = [(self.folder / name).read_text(errors="replace")[-2_000:] for name in ("output", "log.jsonl")]
-        return "\n".join((message, *tails))
 
 
 @dataclass
@@ -300,11 +216,6 @@ def _check_answers(service: Killed, registrar: Registrar, follower: FollowingCli
         assert found == wanted[len(wanted) - len(found) :], f"the answer of '{name}' has a gap"
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 def _check_file(service: Killed, follower: FollowingClient, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole answer, as the site's own command prints it, is what the follower had."""
     capsys.readouterr()
@@ -315,7 +226,7 @@ def _check_file(service: Killed, follower: FollowingClient, capsys: pytest.Captu
 def test_no_kill_shows_to_clients(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without Spark: many kills of the process."""
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
-    port = _free_port()
+    port = free_port()
     command: list[str | Path] = [sys.executable, local_service.__file__, make_site(tmp_path), str(port)]
     service = Killed(tmp_path, port, command)
     try:
@@ -331,7 +242,7 @@ def test_no_kill_shows_to_clients(mass: Mass, tmp_path: Path, capsys: pytest.Cap
 def test_no_kill_shows_to_clients_of_spark(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`anabranch serve` with its JVM: kills of the process, of the JVM, and of both."""
     faulthandler.cancel_dump_traceback_later()
-    port = _free_port()
+    port = free_port()
     site = make_site(tmp_path, SITE.replace("trigger_ms = 20", "trigger_ms = 50\nshards = 1"))
     command: list[str | Path] = [Path(sys.executable).with_name("anabranch"), "serve", site, "--port", str(port)]
     victims: list[Victim] = ["process", "jvm", "both"]

@@ -15,6 +15,8 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 STREAMS = """
 [streams.d]
 source = "files"

@@ -16,6 +16,8 @@ from anabranch.service.watch.reasons import MOST_CLASSES, OTHER, ReasonCounts, c
 from anabranch.stream.elements import DeadLetter, Place
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 TOP = Path(__file__).parents[2]
 QUERIES = {
     "all": '<all>{ for $p in stream("s")/root/p return $p/v }</all>',

@@ -23,6 +23,8 @@ from peers.working import bare_network
 from service.local_service import LocalService, address_of
 from service.sites import ENGINE, LINES, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 NETWORK = """\
 [network]
 topology = "line"

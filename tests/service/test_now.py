@@ -21,6 +21,8 @@ from anabranch.service.watch.rates import SlidingRates
 from brokers import Broker
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 IDLE = ENGINE.replace("trigger_ms = 5", "trigger_ms = 600000")
 """Reads what is there when it begins, and then nothing for long."""
 ALL = {"all": '<all>{ for $p in stream("s")/root/p return $p/v }</all>'}

@@ -14,6 +14,8 @@ import requests
 
 from service.sites import ENGINE, ServedSite, served_site, wait_until
 
+pytestmark = pytest.mark.service
+
 SITE = (
     ENGINE
     + """

@@ -22,6 +22,8 @@ from anabranch.service.app import routes
 from anabranch.service.settings import ROLES, Role, ServiceSettings
 from service.local_service import ALL, EVENTS, PATIENCE, LocalService, make_site, served
 
+pytestmark = pytest.mark.service
+
 TOKENS: dict[str, str] = {role: f"{role}-0123456789abcdef" for role in ROLES}
 WRONG = "administer-0123456789abcdee"
 CALLERS = (None, WRONG, *TOKENS.values())

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from anabranch.service.watch.sharing import MOST_GROUPS, PlanGrouping
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.limits import Limits
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
+
+pytestmark = pytest.mark.service
 
 TWO = LINES + LINES.replace("streams.s", "streams.t").replace('"in"', '"other"')
 HIGH = 'for $p in stream("s")/root/p where $p/v > {} return <high>{{ $p/v }}</high>'

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from anabranch.site_reports import holdings
 from service.sites import ENGINE, LINES, ServedSite, served_site, wait_until
+
+pytestmark = pytest.mark.service
 
 EDITED = '[streams.board]\nsource = "files"\npath = "updates"\nformat = "lines"\nupdates = true\n'
 QUERIES = {

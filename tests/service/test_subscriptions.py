@@ -15,6 +15,8 @@ from anabranch.cli import main
 from anabranch.site import read_site
 from service.local_service import PATIENCE, SITE, LocalService, served
 
+pytestmark = pytest.mark.service
+
 SUBSCRIPTIONS = "/api/subscriptions"
 
 

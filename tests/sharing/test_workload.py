@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from anabranch.bench.workloads.paper import PAPER_WITH, PAPER_WITHOUT, QUERIES, Shared, share, workload
@@ -19,6 +21,16 @@ def test_the_queries_are_as_the_paper_says() -> None:
     assert any(" or " in text for text in texts)
     assert any(" and " in text for text in texts)
     assert all(tree(text).outputs for text in texts)
+
+
+def test_constants_that_lie_farther_apart() -> None:
+    """The same queries with other constants; those in the middle stay."""
+    texts, wider = workload(1), workload(1, QUERIES, "2")
+    assert [re.sub("[0-9.]+", "", each) for each in texts] == [re.sub("[0-9.]+", "", each) for each in wider]
+    energies = {each for text in texts for each in re.findall("en >= ([0-9.]+)", text)}
+    more = {each for text in wider for each in re.findall("en >= ([0-9.]+)", text)}
+    assert energies == {"1.1", "1.2", "1.3", "1.4", "1.5"}
+    assert more == {"0.9", "1.1", "1.3", "1.5", "1.7"}
 
 
 @pytest.mark.mass

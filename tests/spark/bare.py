@@ -38,10 +38,11 @@ from anabranch.spark.plan.branches import branches_of
 from anabranch.spark.plan.documents import DocumentCopies
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile, Plans, folder_of
+from anabranch.spark.plan.joining import joined
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import shard
 from anabranch.storage import Where
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import NO_CAPS, CostCaps, Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import KnownStream, Source
 
@@ -68,6 +69,8 @@ class BareTrunk:
         self.accents = accents
         self.policies = policies
         self.timed = False
+        self.limits = Limits()
+        self.caps: Mapping[str, CostCaps] = {}
         self.strands: int | None = 0
         self.courses: Mapping[str, tuple[ProgressAxis, ...]] = {}
         self.held: Mapping[str, int] = {}
@@ -123,9 +126,7 @@ class BareTrunk:
         list(self._orders.warnings())
         plan = self.plan = self._planned(texts, shards)
         file = PlanFile.save(plan, folder_of(self._checkpoint, self._run))
-        carries = self._last.carries if self._last else {}
-        before, evolution = (self._last.epoch, self._last.evolution) if self._last else (None, {})
-        job = Job(file, self._checkpoint, self.epochs, carries, (), before, evolution, run=self._run)
+        job = Job.behind(self._last, file, self._checkpoint, self.epochs, (), self._run)
         logs = EvolutionLogs(self._checkpoint.evolution, self._run)
         for _ in range(2 if self._random.random() < 0.2 else 1):  # the first may be killed before it was told
             job, reports = run_evolving(job, partial(self._search, ranges), partial(self._reports, ranges, shards))
@@ -149,6 +150,8 @@ class BareTrunk:
             found.append(KnownStream.of(source.counting(self._orders.counts[source.name]), form))
             rooted += [] if form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
+        if self.plan is not None and self._last is not None:
+            self.plan = joined(self.plan, self._last, self._checkpoint.evolution, ())
         subscriptions, following = subscriptions_of(
             self.plan,
             texts,
@@ -159,6 +162,7 @@ class BareTrunk:
             sharing=self._sharing,
             aborted=aborted,
             policies=self.policies,
+            caps=lambda name: self.caps.get(name, NO_CAPS),
             timed=self.timed,
             strands=partial(strands_for, self.strands, shards),
             rooted=rooted,
@@ -167,7 +171,7 @@ class BareTrunk:
         copies = DocumentCopies(folder_of(self._checkpoint, self._run), last, lambda message: None)
         documents = copies.look(self.documents)
         rest = shards, documents, self._finite, self._sharing, self.accents, tuple(self.courses.items())
-        return Plan(tuple(found), subscriptions, Limits(), following, *rest)
+        return Plan(tuple(found), subscriptions, self.limits, following, *rest)
 
     def _search(self, ranges: Sequence[Range], job: Job) -> list[Report]:
         self.searches += 1

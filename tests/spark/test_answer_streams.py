@@ -245,3 +245,60 @@ def test_what_is_unread_outlives_retention(tmp_path: Path, monkeypatch: pytest.M
         'for $w in stream("warm")/warm/w|count 5| return <c>{ sum($w/n) }</c>', Source("warm", tmp_path / "warm.xml")
     )
     assert "".join(results) == expected
+
+
+PLACED = """
+for $r in stream("sensors")/r/reading, $p in stream("placement")/r/place
+where $r/s = $p/s
+return <placed>{ $r/ts, $p/l, $r/s, $r/t }</placed>
+"""
+BY_LOCATION = """
+for $w in stream("placed")/answer/placed|ts diff 300|
+for $p in $w
+group by $l := $p/l
+return <location><l>{ $l }</l><t>{ avg($p/t) }</t></location>
+"""
+
+
+def test_the_standing_query_of_the_accents_paper(tmp_path: Path) -> None:
+    """LAWS case 159: readings joined with placements by the sensor, averaged by location and window; in one or two.
+
+    Sensor 2 changes to Celsius at 400, sensor 1 at 700; with all of them known, so does the answer.
+    """
+    change = '<s:alter path="t" by="(. - 32) * 5 div 9"/>'
+    celsius = f'<s:accent xmlns:s="urn:anabranch:stream" where="s = {{}}">{change}</s:accent>\n'
+    reading = "<reading><ts>{}</ts><s>{}</s><t>{}</t></reading>\n"
+    told = [reading.format(*each) for each in ((10, 1, 68), (20, 2, 72), (30, 3, 50), (310, 1, 70))]
+    told += [celsius.format(2), reading.format(400, 2, 25), reading.format(410, 3, 41), reading.format(610, 1, 68)]
+    told += [celsius.format(1), celsius.format(3), reading.format(700, 2, 20), reading.format(710, 3, 10)]
+    told += [reading.format(950, 1, 0)]
+    places = "".join(
+        f"<place><at>{n}</at><s>{n}</s><l>{place}</l></place>\n" for n, place in ((1, "A"), (2, "A"), (3, "B"))
+    )
+    (tmp_path / "sensors").write_text("".join(told))
+    (tmp_path / "placement").write_text(f'{places}<s:punctuation xmlns:s="urn:anabranch:stream" at="2000"/>\n')
+    with Engine(local=True, once=True, epoch_bytes=300) as engine:
+        domains = {"s": [1, 2, 3]}
+        engine.stream("sensors", tmp_path / "sensors", format="lines", root="r", time="ts", domains=domains)
+        engine.stream("placement", tmp_path / "placement", format="lines", root="r", time="at", retain="1 h")
+        placed = engine.subscribe(PLACED, "placed")
+        engine.stream("placed", placed, time="ts", domains=domains)
+        averages = engine.subscribe(BY_LOCATION, "averages")
+        engine.wait()
+        found = averages.answer()
+    assert placed.warnings == (
+        "'placed' keeps the items of 'sensors' until punctuations of the other streams close their keys (placed:2:5); "
+        "'retain' of the stream bounds them",
+    )
+    with Engine(local=True, once=True, epoch_bytes=300) as engine:
+        engine.stream("sensors", tmp_path / "sensors", format="lines", root="r", time="ts", domains=domains)
+        engine.stream("placement", tmp_path / "placement", format="lines", root="r", time="at", retain="1 h")
+        at_once = engine.subscribe(BY_LOCATION.replace('stream("placed")/answer/placed', f"({PLACED})"), "at_once")
+        assert at_once.answer() == found
+        kept = "'at_once' keeps the items of 'sensors' until punctuations of the other streams close their keys"
+        assert at_once.warnings == (f"{kept} (at_once:3:5); 'retain' of the stream bounds them",)
+    accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="t" by=". * 5 div 9 - 160 div 9"/></s:accent>'
+    first = "<location><l>A</l><t>70</t></location><location><l>B</l><t>50</t></location>"
+    second = "<location><l>A</l><t>73.5</t></location><location><l>B</l><t>41</t></location>"
+    third = "<location><l>A</l><t>20</t></location><location><l>B</l><t>10</t></location>"
+    assert found == f"{first}{second}{accent}{third}"

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Carried, IntakeRecord, Manifest, Manifests, sweep
 from anabranch.spark.checkpoint.parts import LogPart
 from anabranch.spark.checkpoint.recovery import end_of, rebuild, write_end
+from anabranch.spark.checkpoint.retention import Retention
 from anabranch.spark.checkpoint.runs import RunLock
 from anabranch.spark.intake.ranges import Offset
+from anabranch.spark.plan import files as plan_files
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile, Plans, folder_of
+from anabranch.spark.sinks.growing import move_aside
 from anabranch.spark.state.files import SavedState
 from anabranch.storage import Location
 from anabranch.stream.elements import Place
@@ -194,6 +198,81 @@ def test_only_what_no_manifest_names_is_swept(tmp_path: Path) -> None:
     assert sorted(found) == sorted(kept)
 
 
+def test_what_lost_attempts_have_left_is_removed(tmp_path: Path) -> None:
+    """When the next epoch is committed, or by the next run: files of an epoch that its manifest does not name."""
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    manifests = Manifests(checkpoint.manifests)
+
+    def commit(epoch: int) -> Manifest:
+        name = f"{epoch:08}/000001-000000-heard"
+        for each in (f"segments/{name}", f"segments/{name[:-5]}lost", f"state/{epoch:08}/000001-0000-lost"):
+            (checkpoint.folder / each).put(b"x")
+        found = replace(manifest(epoch), segments=(Segment(name, 1, 1, 0, 0, 0),))
+        assert manifests.publish(found)
+        return found
+
+    def lost() -> list[str]:
+        return sorted(name for name in checkpoint.folder.names(below=True) if name.endswith("lost"))
+
+    retention = Retention(checkpoint, Keep())
+    for epoch in range(3):
+        retention.add(commit(epoch), sys.maxsize)
+        assert lost() == [f"segments/{epoch:08}/000001-000000-lost", f"state/{epoch:08}/000001-0000-lost"]
+    sweep(checkpoint, manifests.newest(), run=2)
+    assert lost() == []
+    assert len(checkpoint.segments.names(below=True)) == 3
+
+
+def test_all_names_on_the_way_to_what_is_new_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a checkpoint and of a file that a sink has not grown yet; whoever made the folders may have been killed."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    made, out = tmp_path / "made" / "by", tmp_path / "out"
+    made.mkdir(parents=True)
+    Checkpoint.make(made / "state")
+    assert {str(made / "state"), str(made), str(made.parent), str(tmp_path)} <= {*synced}
+    synced.clear()
+    out.mkdir()
+    (out / "a.xml").touch()
+    durable.append(out / "a.xml", [b"x"], 0)
+    assert {str(out / "a.xml"), str(out), str(tmp_path)} <= {*synced}
+    synced.clear()
+    durable.append(out / "a.xml", [b"y"], 1)
+    assert synced == [str(out / "a.xml")]
+
+
+def test_a_run_goes_on_from_names_that_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run before may have been killed between the link of its last manifest and the sync of the folder."""
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    assert Manifests(checkpoint.manifests).publish(manifest(0))
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    with RunLock(checkpoint, os.getpid()):
+        assert str(checkpoint.manifests) in synced
+
+
+def test_a_file_moved_aside_is_moved_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was killed between the rename and the sync of the folder leaves the sync to the next."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    (tmp_path / "a.xml.3").touch()
+    assert move_aside(tmp_path / "a.xml", 3) == tmp_path / "a.xml.3"
+    assert synced == [str(tmp_path)]
+
+
+def test_a_scratch_folder_that_cannot_be_emptied_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier run had begun there would be taken for what this one has begun."""
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    rebuild(checkpoint, None)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(StateError, match=r"cannot write '.*scratch': Input/output error"):
+        rebuild(checkpoint, None)
+
+
 def test_a_second_run_is_refused_and_runs_are_numbered(tmp_path: Path) -> None:
     """The lock names the process that holds it; when it is free, the next run has the next number."""
     checkpoint = Checkpoint.make(tmp_path / "state")
@@ -249,13 +328,31 @@ def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     assert plans.ran(3) == two
 
 
+def test_the_blocks_of_former_plans_are_forgotten(tmp_path: Path) -> None:
+    """One of a thousand subscriptions changes with each plan: a worker keeps what few plans have, and reads all right.
+
+    So does who wrote them.
+    """
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    asked = [Registration(number, f"q{number}", "text", 0) for number in range(1_000)]
+    saved: list[tuple[Plan, PlanFile]] = []
+    for change in range(100):
+        asked[change * 7] = replace(asked[change * 7], text=f"changed {change}")
+        plan = Plan((), tuple(asked), Limits(), 1)
+        saved.append((plan, PlanFile.save(plan, folder_of(checkpoint, 1))))
+    plan_files._blocks.clear()  # as in another process
+    for plan, file in saved:
+        assert file.load() == plan
+    assert len(plan_files._blocks) < 40
+
+
 def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
     """One that does not say which kinds of queries it has is refused by name."""
     data = json.dumps({"streams": [], "subscriptions": [], "next_id": 0}).encode()
     digest = durable.digest(data)
     (tmp_path / "000001").mkdir()
     (tmp_path / "000001" / f"{digest[:32]}.plan").write_bytes(data)
-    with pytest.raises(StateError, match="is of version 1, and this release reads version 3"):
+    with pytest.raises(StateError, match="is of version 1, and this release reads versions 3 to 4"):
         PlanFile.named(Location.of(tmp_path), f"000001/{digest}").load()
 
 

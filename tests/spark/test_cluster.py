@@ -5,6 +5,7 @@ That machines may share no disk is tried by `make cluster` (`tests/cluster/`).
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import re
@@ -129,6 +130,22 @@ def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path, mas
         assert [(each["epoch"], each["dead_letters"]) for each in metrics] == [(0, 1), (1, 0), (2, 0)]
         assert all(address.is_loopback for address in listening_addresses())
     assert own_processes(below=False) <= before, "nothing that was started for the engine is left"
+
+
+@pytest.mark.kills
+@pytest.mark.spark
+def test_an_executor_that_is_lost_in_the_middle_shows_in_no_answer(tmp_path: Path, master: str) -> None:
+    """Killed by a task that has just done its work: others do what was lost, and the answer is the law's."""
+    faulthandler.cancel_dump_traceback_later()
+    stream, query, note = tmp_path / "photons", tmp_path / "vela.xq", tmp_path / "executor"
+    stream.write_text("".join(photon.strip() + " " * 1_000 + "\n" for photon in photons(3_000, seed=3)))
+    query.write_text(Q4)
+    inputs = Inputs([Source("photons", stream, root="photons")])
+    with answering([prepare("vela", Q4, inputs, "reference")], inputs) as run:
+        expected = "".join(run.answers["vela"])
+    with engine_on(master, tmp_path / "engine.log", stream, query, tmp_path / "state", note) as found:
+        assert found["answer"] == expected
+        assert not Path(f"/proc/{note.read_text()}").exists(), "the executor is gone"
 
 
 MODULE = """\

@@ -59,6 +59,27 @@ During handling of the above exception, another exception occurred:
             AnabranchError,
             "the trunk failed on Spark: Query terminated with exception: out of memory",
         ),
+        (IN_TASK.format(error="MemoryError"), AnabranchError, "a worker of Spark has no memory left"),
+        (
+            IN_TASK.format(error="numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB"),
+            AnabranchError,
+            "a worker of Spark has no memory left",
+        ),
+        (
+            IN_TASK.format(error="pyarrow.lib.ArrowMemoryError: malloc of size 1073741824 failed"),
+            AnabranchError,
+            "a worker of Spark has no memory left",
+        ),
+        (
+            "An error occurred while calling o1.collect.\n: java.lang.OutOfMemoryError: Java heap space",
+            AnabranchError,
+            "a worker of Spark has no memory left",
+        ),
+        (
+            IN_TASK.format(error="org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"),
+            AnabranchError,
+            "a worker of Spark has died at each attempt to run a task",
+        ),
         ("", AnabranchError, "the trunk failed on Spark: RuntimeError"),
     ],
 )

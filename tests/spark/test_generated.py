@@ -154,6 +154,7 @@ def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: 
     _compare(SparkHost(spark), trial, tmp_path)
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("trial", some(LOCAL_TRIALS), ids=str)
 def test_generated_queries_in_this_process(tmp_path: Path, trial: Trial) -> None:
     """The same where this process is the host."""

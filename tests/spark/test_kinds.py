@@ -55,7 +55,8 @@ def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
         ('count(stream("s")/r/i#[3])', "past"),
         ('for $x in stream("s")/r/i return <n>{ $x/n, stream("t")/r/i#0 }</n>', "past"),
         ('{"stream":"s"}', "plan"),
-        (write_tuples(JOIN), "remote tuples"),
+        (write_tuples(JOIN, evolving=False), "remote tuples"),
+        (write_tuples(JOIN, evolving=True), "remote tuples with accents"),
         ('stream("other")/r/i', "unread"),
     ],
 )

@@ -106,6 +106,22 @@ def test_a_branch_serves_whoever_is_there(tmp_path: Path) -> None:
     assert trunk.answer("twin").startswith(trunk.answer("join6"))
 
 
+@pytest.mark.mass
+def test_each_query_of_a_branch_joins_its_own_twins(tmp_path: Path) -> None:
+    """Two that share their windows have equal states, and results of their own; a branch takes in nobody but twins."""
+    items, count = WINDOW.format(4), WINDOW.format(4).replace("$w/n", "string($w[1]/n)")
+    queries = {"items": items, "late items": items, "late firsts": count, "later firsts": count}
+    phases = [["items"], ["items", "late items", "late firsts"], list(queries), list(queries), list(queries)]
+    trunk, _ = _run(tmp_path / "shared", queries, phases)
+    assert trunk.plan is not None
+    assert {each.name: each.branch for each in trunk.plan.subscriptions} == dict(
+        zip(queries, (0, 0, 1, 1), strict=True)
+    )
+    for name, query in queries.items():
+        alone, _ = _run(tmp_path / name, {name: query}, [[each for each in phase if each == name] for phase in phases])
+        assert trunk.answer(name) == alone.answer(name) != "", name
+
+
 def _run(folder: Path, queries: dict[str, str], phases: list[list[str]]) -> tuple[BareTrunk, list[dict[int, int]]]:
     """Let streams grow from phase to phase; gives the trunk, and how many queries each branch then has a state for."""
     folder.mkdir()

@@ -41,9 +41,9 @@ BOTH = wanted("a", "b", qa=text("a"), qb=text("b"))
 def test_an_epoch_that_comes_again_is_planned_anew(tmp_path: Path, later: Workload, names: list[str]) -> None:
     """What is wanted now takes part, whatever was planned before; who began in a committed epoch keeps its number."""
     folder = Location.of(tmp_path)
-    committed = Planning(folder, None, Settings(), {}, 1).begin(0, BOTH, FORMS, None)
-    begun = Planning(folder, committed, Settings(), {}, 1).begin(1, BOTH, FORMS, None).load()
-    again = Planning(folder, committed, Settings(), {}, 1)
+    committed = Planning(folder, folder, None, Settings(), {}, 1).begin(0, BOTH, FORMS, None)
+    begun = Planning(folder, folder, committed, Settings(), {}, 1).begin(1, BOTH, FORMS, None).load()
+    again = Planning(folder, folder, committed, Settings(), {}, 1)
     found = again.begin(1, later, FORMS, None).load()
     assert [each.name for each in found.streams] == list(later.streams)
     assert sorted(each.name for each in found.subscriptions) == sorted(names)

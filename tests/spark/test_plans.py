@@ -155,6 +155,26 @@ def test_the_history_tells_what_plans_did(tmp_path: Path) -> None:
     ]
 
 
+def test_equal_plans_are_run_once(tmp_path: Path) -> None:
+    """Who subscribes to an equal plan together with another shares its branch, under the same policy; answers agree."""
+    plan = write_plan(builder.stream("s").select("t > 3").construct("o", {"k": "s"}).plan)
+    other = write_plan(builder.stream("s").select("t > 4").construct("o", {"k": "s"}).plan)
+    (tmp_path / "in").write_text(reading(1, 1, 4) + reading(2, 2, 9))
+    trunk = BareTrunk(tmp_path / "state", [Source("s", tmp_path / "in", "lines")], Random(1), finite=False)
+    trunk.policies = {"strict": "abort"}
+    trunk.run({"one": plan, "two": plan, "strict": plan, "other": other}, (1 << 20,), (2,))
+    assert trunk.plan is not None
+    branches = {name: each.branch for name, each in trunk.plan.by_name.items()}
+    assert branches["one"] == branches["two"]
+    assert len(set(branches.values())) == 3
+    assert {name: trunk.answer(name) for name in branches} == {
+        "one": "<o><k>1</k></o><o><k>2</k></o>",
+        "two": "<o><k>1</k></o><o><k>2</k></o>",
+        "strict": "<o><k>1</k></o><o><k>2</k></o>",
+        "other": "<o><k>2</k></o>",
+    }
+
+
 def test_plans_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """The same on Spark: pipelines of up to five operators, many at once, over one to four partitions each."""
     squares = 0

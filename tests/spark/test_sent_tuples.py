@@ -65,7 +65,7 @@ def sending(form: PropertyForest, of: PropertyForest | None = None, stream: str 
     """The text of who sends tuples, of items or of other tuples."""
     text = render_join(form)
     query = check(parse(text), text).query
-    return write_tuples(print_query(query if of is None else over_tuples(query, of, stream)))
+    return write_tuples(print_query(query if of is None else over_tuples(query, of, stream)), evolving=False)
 
 
 def reading(text: str, form: PropertyForest, stream: str) -> str:

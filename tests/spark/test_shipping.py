@@ -61,6 +61,7 @@ def test_a_package_is_unpacked_once_and_again_when_it_is_damaged(tmp_path: Path)
     assert [each.name for each in module.parents[2].iterdir()] == [archive.stem]
 
 
+@pytest.mark.mass
 def test_without_a_home_the_package_is_unpacked_beside_the_archive(tmp_path: Path) -> None:
     """Workers often run as a user that has no folder of its own."""
     archive = package_archive(tmp_path)

@@ -9,6 +9,8 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from anabranch.language import ast, parse
+from anabranch.spark.epoch import silence
 from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
@@ -27,11 +29,11 @@ def heard(folder: Path, lines: Sequence[str], **queries: str) -> list[str]:
     assert trunk.plan is not None
     assert trunk.epochs > 2
     warnings: list[str] = []
-    silence = SilentSubscriptions(warnings.append)
+    silent = SilentSubscriptions(warnings.append)
     for manifest in trunk.log.manifests.since(0):
         letters = list(trunk.log.buried(manifest))
         answered = trunk.log.index(manifest).entries().numbers
-        silence.take(trunk.plan, {"s": manifest.items}, answered, lambda found=letters: found)  # type: ignore[misc]
+        silent.take(trunk.plan, {"s": manifest.items}, answered, lambda found=letters: found)  # type: ignore[misc]
     return warnings
 
 
@@ -55,6 +57,25 @@ def test_a_stream_of_bad_items_is_told_once(tmp_path: Path) -> None:
     """Whatever the number of subscriptions."""
     (told,) = heard(tmp_path, ["<p><f>x</p>"] * 9, a=ABOVE, b=SUMS, c=NEVER)
     assert told.startswith("all items of stream 's' so far were set aside, as here: not well-formed")
+
+
+def test_paths_that_lead_nowhere_are_looked_for_once_for_each_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many subscriptions differ in their constants only; the first of them are told."""
+    checked: list[str] = []
+
+    def noted(text: str) -> ast.Query:
+        checked.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(silence, "parse", noted)
+    lost = {f"q{n}": f'for $p in stream("s")/lost/p where $p/f > {n} return $p' for n in range(50)}
+    other = {"other": 'for $p in stream("s")/gone/p where $p/f > 1 return $p'}
+    told = heard(tmp_path, ["<p><f>3</f></p>"] * 9, **lost, **other, good=ABOVE)
+    assert [each.split("'")[1] for each in told] == [f"q{n}" for n in range(20)]
+    assert all("lost" in each.partition(": ")[2] for each in told)
+    assert len(checked) == 2
 
 
 @pytest.mark.spark

@@ -20,8 +20,9 @@ from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.spark.intake.ranges import SMALLEST_RANGE
 from anabranch.stream.settings import Settings
 from evolving.square import EXACT
-from evolving.worlds import Given, World
+from evolving.worlds import AS_THEY_COME, Given, World
 from mass import Mass
+from spark.endless import run_ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +77,30 @@ def test_the_square_on_spark(
     given = Given.of(answers, outcome.aborted, outcome.dead_letters())
     squares = sum(world.check(given) for world in worlds)
     assert outcome.progress.epochs >= trial.parts // 2
+    assert squares > len(queries) // 2
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=str)
+def test_the_square_of_what_comes_as_it_comes(
+    spark: SparkSession, mass: Mass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: Trial
+) -> None:
+    """Joins by keys and sets of several streams, shared, in a trunk that does not wait for the end."""
+    monkeypatch.setattr(algebra_evolving, "MAPS", EXACT)
+    random = Random(f"{mass.seed} as they come {trial}")
+    gaps = (trial.gap >> number for number in range(mass.amount(WORLDS, budget=2)))
+    worlds = [World.lay(tmp_path, str(number), random, QUERIES, gap, AS_THEY_COME) for number, gap in enumerate(gaps)]
+    sources = [source for world in worlds for source in world.sources.values()]
+    queries = {name: text for world in worlds for name, text in world.texts.items()}
+    size = sum(source.size for source in sources)
+
+    outcome = run_ended(
+        SparkHost(spark),
+        sources,
+        queries,
+        tmp_path / "work",
+        Settings(epoch_bytes=size // trial.parts + 1, shards=trial.shards),
+    )
+
+    given = Given.of(outcome.answers, outcome.aborted, outcome.dead)
+    squares = sum(world.check(given) for world in worlds)
     assert squares > len(queries) // 2

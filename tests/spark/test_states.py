@@ -231,6 +231,7 @@ def test_a_partition_that_is_taken_away_is_missed(several: Site) -> None:
         several.run()
 
 
+@pytest.mark.mass
 def test_an_input_that_falls_behind_makes_the_others_wait_on_disk(site: Site) -> None:
     """400 items of `u` wait for `s`: on disk, and the metrics say so; when it has caught up they are answered."""
     site.stream("u", "other", time="t")

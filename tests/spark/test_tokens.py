@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.epoch.finite import run_queries
 from anabranch.spark.hosts.spark_host import SparkHost
+from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.asking import Asked
@@ -23,12 +25,13 @@ from history.hosting import Case, Law, replayed
 from history.in_tokens import TokenWriter, tokens
 from history.test_tokens import SECTION_2, SECTION_3
 from history.test_tokens_hosted import random_case
+from history.test_tokens_json import TokenLines, in_json, query_of
 from history.tokenized import Applied, events, random_stream, written
 from mass import sized
 from spark.trunks import Killed
 
 QUERIES = {
-    "all": 'stream("s")/root/*',
+    "all": '<all>{ stream("s")/root/* }</all>',
     "past": 'for $a in stream("s")//a return <r>{ $a/@k, count($a/*), $a/b#1 }</r>',
     "count": '<n>{ count(stream("s")//a), count(stream("s")//b#[1]) }</n>',
 }
@@ -77,9 +80,31 @@ def test_streams_of_tokens(spark: SparkSession, tmp_path: Path) -> None:
         assert outcome.answers[f"naive{seed}"].text() == written(naive.content())
 
 
-def timed_tokens() -> list[str]:
+@pytest.mark.spark
+def test_streams_of_tokens_in_json(spark: SparkSession, tmp_path: Path) -> None:
+    """The same in lines of JSON (LAWS 7.6): what Spark shows is what the law shows of the lines, and of their XML."""
+    sources, queries, texts = [], {}, {}
+    for seed in range(sized(30, fast=15)):
+        random, name = Random(seed), f"s{seed}"
+        texts[name] = TokenLines(random).stream(40)
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in in_json(texts[name])))
+        sources.append(Source(name, tmp_path / f"{name}.jsonl", "json", updates=True))
+        queries[name] = query_of(random).replace('stream("s")', f'stream("{name}")')
+    work = tmp_path / "work"
+    work.mkdir()
+    settings = Settings(epoch_bytes=15_000, shards=3)
+    outcome = run_queries(SparkHost(spark), sources, queries, work, settings)
+    assert outcome.progress.epochs > 1
+    log = AnswerLog(Checkpoint.at(work))
+    for source in sources:
+        law = Law.of(Case(queries[source.name], {source.name: []}), [source])
+        assert replayed(log, source.name) == law.shown, source.name
+        assert law.shown == Asked(queries[source.name], **{source.name: texts[source.name]}).timeline()
+
+
+def timed_tokens(kind: type[TokenWriter] = TokenWriter) -> list[str]:
     """A stream whose elements are all tokens, with a time each, so that no clock shows."""
-    writer = TokenWriter(Random(8))
+    writer = kind(Random(8))
     found = [re.sub(r' (?:s:)?at="[^"]*"', "", writer.token()) for _ in range(60)]
     kept = [each for each in found if re.match("<s:(?!punctuation)", each)]
     return [re.sub(r"^<[\w:]+", rf'\g<0> xmlns:s="{STREAM_NAMESPACE}" at="{at}"', each) for at, each in enumerate(kept)]
@@ -119,6 +144,17 @@ def test_no_kill_shows(tmp_path: Path) -> None:
     assert found == by_law("".join(given))
 
 
+@pytest.mark.mass
+def test_no_kill_shows_in_json(tmp_path: Path) -> None:
+    """The same with lines of JSON."""
+    given = timed_tokens(TokenLines)
+    assert len(given) > 30
+    lines = [line for each in given for line in in_json(each)]
+    found, kills = killed_answers(tmp_path, lines, lambda folder, point: run(folder, point, format="json"))
+    assert kills > 20
+    assert found == by_law("".join(given))
+
+
 @pytest.mark.spark
 @pytest.mark.kills
 def test_no_kill_shows_on_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -129,14 +165,19 @@ def test_no_kill_shows_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert found == by_law("".join(given))
 
 
-def run(folder: Path, point: Callable[[str, int], None], spark: SparkSession | None = None) -> dict[str, str]:
+def run(
+    folder: Path,
+    point: Callable[[str, int], None],
+    spark: SparkSession | None = None,
+    format: Literal["lines", "json"] = "lines",
+) -> dict[str, str]:
     """What an engine answers over what is there; nothing where it is killed at a point of an epoch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(epochs, "point", point)
         try:
             size, state = 300 if spark is None else 1_500, folder / "state"
             with Engine(spark, local=spark is None, checkpoint=state, once=True, epoch_bytes=size) as engine:
-                engine.stream("s", folder / "in", format="lines", updates=True)
+                engine.stream("s", folder / "in", format=format, updates=True)
                 found = [engine.subscribe(text, name) for name, text in QUERIES.items()]
                 engine.wait()
                 return {each.name: each.answer() for each in found}

@@ -120,6 +120,7 @@ def test_items_below_a_root_that_cannot_be_read_are_bad(tmp_path: Path, root: by
     assert len(law.dead) == 60
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("first", [b"<r>%s</r>", b"<r/>"])
 @pytest.mark.parametrize("second", some([b"<q xmlns='u'>%s</q>", b"<q>%s</q>", b"<q xmlns:n='u'>%s</q>"]))
 def test_the_root_of_a_stream_is_its_first(tmp_path: Path, first: bytes, second: bytes) -> None:
@@ -129,6 +130,7 @@ def test_the_root_of_a_stream_is_its_first(tmp_path: Path, first: bytes, second:
     assert law["root"].text.startswith("<below>") or b"xmlns='u'" in second
 
 
+@pytest.mark.mass
 def test_the_root_of_a_closed_document_is_read_in_its_encoding(tmp_path: Path) -> None:
     """A root with letters beyond ASCII, in a document that ends before the format is settled."""
     head = "<?xml version='1.0' encoding='iso-8859-1'?>\n<r place='Zürich'>".encode("iso-8859-1")
@@ -136,6 +138,7 @@ def test_the_root_of_a_closed_document_is_read_in_its_encoding(tmp_path: Path) -
     assert law["some"].text.count("<some>") == 33
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(("written", "sign"), some([(b"&#10;", b"\n"), (b"&#xD;", b"\r"), (b"&#13;", b"\r")]))
 def test_white_space_written_as_a_reference_is_no_line_end(tmp_path: Path, written: bytes, sign: bytes) -> None:
     """Items with such a reference have a look of their own, which no line with the character itself has."""

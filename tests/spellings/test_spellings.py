@@ -22,6 +22,7 @@ def _none(wrong: list[str]) -> None:
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("number", some(range(6)))
 def test_three_spellings(tmp_path: Path, number: int) -> None:
     """Each spelling gives the rows that Python computes, and sets aside what it cannot say; most can be asked with
@@ -42,6 +43,7 @@ def test_very_many_questions(tmp_path: Path, mass: Mass) -> None:
     assert tally.questions == 11 * mass.done or not mass.whole
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("number", some(range(4)))
 def test_streams_that_end(tmp_path: Path, number: int) -> None:
     """The reference and the trunk of this process give the same bytes, and they are what Python computes."""
@@ -59,6 +61,7 @@ def test_on_spark(tmp_path: Path, spark: SparkSession) -> None:
     _none(check_case(1, tmp_path, Tally(), spark, count=12))
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("number", some(range(4)))
 def test_paths_by_saxon(tmp_path: Path, number: int) -> None:
     """With elements as rows, what paths over lines of JSON find is what SaxonC-HE finds in the elements of XML."""

@@ -130,6 +130,18 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
             lines({"a": "2026-01-01T00:00:10Z", "b": "2026-01-01T01:00:10+01:00"}),
             [{"c": "PT0S"}],
         ),
+        # case 143: dates of times, and intervals that lead back
+        (
+            "SELECT CAST(ts AS DATE) AS d, TIMESTAMP '2026-03-01 10:00:00' + INTERVAL '-1 DAY 2 HOURS' AS b FROM s",
+            lines({"ts": "2026-03-01T23:30:00-05:00"}, {"ts": "2026-03-02"}, {"ts": None}),
+            [{"d": day, "b": "2026-02-28T12:00:00"} for day in ("2026-03-01", "2026-03-02", None)],
+        ),
+        (
+            "SELECT n FROM s WHERE ts::DATE = DATE '2026-03-01' "
+            "AND ts > TIMESTAMP '2026-03-01 10:00:00' + INTERVAL '-1' HOUR",
+            lines({"n": 1, "ts": "2026-03-01T09:30:00Z"}, {"n": 2, "ts": "2026-03-01T09:00:00Z"}),
+            [{"n": 1}],
+        ),
         # case 113: CONCAT_WS passes over NULL
         (
             "SELECT CONCAT_WS('-', a, b, c) AS d, CONCAT_WS(b, a, c) AS e FROM s",

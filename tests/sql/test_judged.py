@@ -92,6 +92,7 @@ def test_order_and_limit_in_windows(tmp_path: Path, engine: EngineName) -> None:
         assert same(found, expected, ordered=True), query
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("engine", ENGINES)
 def test_whole_streams(tmp_path: Path, engine: EngineName) -> None:
     """Aggregates, groups, order and UNION ALL over all of a stream are those of SQLite."""

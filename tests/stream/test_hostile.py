@@ -208,6 +208,7 @@ def test_wide_encodings_are_set_aside_as_a_whole(encoding: str, tmp_path: Path) 
     assert reason.endswith("is not supported")
 
 
+@pytest.mark.mass
 def test_a_gzip_bomb_is_unpacked_in_small_pieces(tmp_path: Path) -> None:
     """64 MiB of one letter in 64 KiB: the one item is too long, and the next is read."""
     path = tmp_path / "in"

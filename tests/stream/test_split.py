@@ -271,6 +271,7 @@ def test_work_is_linear_in_bytes(unit: bytes) -> None:
     assert twice <= 8 * 40_000
 
 
+@pytest.mark.mass
 def test_work_is_linear_in_the_largest_item() -> None:
     """A larger cap lets an attack reach further, but the work per byte stays the same."""
 

@@ -26,6 +26,7 @@ def run(
     quick: bool = False,
     json_file: Path | None = None,
     svg_file: Path | None = None,
+    markdown_file: Path | None = None,
     only: Sequence[str] = (),
 ) -> None:
     """Run one bench, or the parts of it in `only`, show its figures, and write or draw them, if asked to."""
@@ -33,15 +34,19 @@ def run(
         raise UsageError(f"the bench '{name}' has no parts", hint=f"these have: {', '.join(IN_PARTS)}")
     if svg_file is not None and name not in DRAWN:
         raise UsageError(f"the bench '{name}' draws nothing", hint=f"of these there are pictures: {', '.join(DRAWN)}")
+    if markdown_file is not None and name not in TABLED:
+        raise UsageError(f"the bench '{name}' has no tables", hint=f"of these there are tables: {', '.join(TABLED)}")
     figures = BENCHES[name](quick, only)
     table = Table("figure", "value", title=f"bench {name}")
     for key, value in _flat(figures):
-        table.add_row(key, f"{value:.4g}")
+        table.add_row(key, value if isinstance(value, str) else f"{value:.4g}")
     Console().print(table)
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if svg_file is not None:
         svg_file.write_text(import_module(f"{__name__}.{name}").draw(figures), encoding="utf-8")
+    if markdown_file is not None:
+        markdown_file.write_text(import_module(f"{__name__}.{name}").markdown(figures), encoding="utf-8")
 
 
 Bench: TypeAlias = Callable[[bool, Sequence[str]], Figures]
@@ -62,20 +67,23 @@ def _of(module: str) -> Bench:
 BENCHES: Mapping[str, Bench] = {
     name: _of(name)
     for name in (
-        *("start", "parse", "ingest", "forms", "windows", "joins", "sharing", "ruler"),
+        *("start", "parse", "ingest", "forms", "windows", "joins", "sharing", "latency", "peers"),
         *("evolution", "history", "network", "memory"),
     )
 }
 """All benches by name."""
 
-IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing", "history")
+IN_PARTS = ("ingest", "forms", "windows", "joins", "sharing", "history", "network", "peers")
 """The benches whose parts can be run alone."""
 
 DRAWN = ("network",)
 """The benches whose figures can be drawn."""
 
+TABLED = ("peers",)
+"""The benches whose figures can be written as tables of Markdown."""
 
-def _flat(figures: Figures, prefix: str = "") -> Iterator[tuple[str, float]]:
+
+def _flat(figures: Figures, prefix: str = "") -> Iterator[tuple[str, float | str]]:
     for key, value in figures.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")

@@ -11,8 +11,8 @@ state is read and written, and what changes on display is committed.
 `query1_10000_vs_10_books`: the seconds of an update of a book's price where 10,000 books are in one entry, against
 those where there are 10 (query 1); at most 3 is the goal.
 
-`many_regions`: with a million regions the bytes of memory and of state for each, and the cost of an update
-(`large_entries.py`).
+`many_regions` (`--only million`): with a million regions the bytes of memory and of state for each, and the processor
+time to load one and of an update (`large_entries.py`).
 
 `state_bytes_per_region`: the state of a quote that was replaced twenty times, ten seconds apart, by qualifier.
 
@@ -148,7 +148,7 @@ class HistoryBench:
         found = {name: kept_bytes(each, self.scale.kept) for name, each in _QUALIFIERS.items()}
         self.found["state_bytes_per_region"] = found
 
-    def regions(self) -> None:
+    def million(self) -> None:
         """Very many regions."""
         self.found["many_regions"] = many_regions(self.scale.regions, self.scale.updates)
 
@@ -161,7 +161,7 @@ _PARTS: Mapping[str, Callable[[HistoryBench], None]] = {
     "books": HistoryBench.books,
     "spark": HistoryBench.spark,
     "state": HistoryBench.state,
-    "regions": HistoryBench.regions,
+    "million": HistoryBench.million,
 }
 
 

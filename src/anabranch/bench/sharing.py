@@ -16,12 +16,16 @@ many answers; `n10000_mixed_json_vs_n1` is the same over JSON.
 `n10000_ranges_json_vs_xml`: ten thousand conjunctions of two ranges over JSON against the same over XML elements, one
 match per reading; likewise for fewer (both in `parts/shared_readings.py`).
 
+`n1000000_vs_n10000`: a million conjunctions of two ranges against ten thousand, over elements, one match per reading
+(`parts/shared_readings.py`); `million` has how many a second are registered, from their texts to the plan on the disk,
+and by how much the driver and its Python workers grow for each; the goals are 0.7 and 20,000.
+
 `registration_p99_ms`: one more subscription beside ten thousand, from its text to the subscriptions of the next epoch.
 `bytes_per_idle_subscription`: by how much the driver and its Python workers grow with a subscription that no photon
 matches.
 `paper`: the sharing paper's own workload (`bench/workloads/paper.py`).
 
-`--only` takes parts: one_answer, ten_answers, spark, most, mixed, ranges, registration, idle, paper.
+`--only` takes parts: one_answer, ten_answers, spark, most, mixed, ranges, million, registration, idle, paper.
 """
 
 from __future__ import annotations
@@ -72,6 +76,7 @@ class SharingScale:
     """How many are compared with ten thousand, in a few rounds."""
     ranges: tuple[int, ...]
     """How many conjunctions of two ranges are tried over JSON and over elements."""
+    million: int = 1_000_000
     together: int = 32
     registered: int = 300
     seeds: int = 10
@@ -86,7 +91,7 @@ _ROUNDS = Rounds(6, 20)
 _BETWEEN, _FAR, _MOST, _READINGS = Rounds(1, 2), Rounds(0, 1), Rounds(2, 3), Rounds(3, 8)
 """For ratios without a goal; for those far from 1, which take minutes; for rounds of seconds; and over readings."""
 _FULL = SharingScale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000, (100, 1_000, 10_000))
-_QUICK = SharingScale(20_000, (10, 100), (100,), 400, (10, 100), together=4, registered=100, seeds=1)
+_QUICK = SharingScale(20_000, (10, 100), (100,), 400, (10, 100), 2_000, together=4, registered=100, seeds=1)
 
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
@@ -174,6 +179,21 @@ class SharingBench:
             for kind, seconds in (("ranges_json", found.first), ("ranges_xml", found.second)):
                 self.rates.setdefault(kind, {})[number] = self.scale.items / median(seconds)
 
+    def million(self) -> None:
+        """Register, hold and match a million subscriptions, and compare their rate with that of many."""
+        readings = SharedReadings(self.spark, self.folder / "million", self.scale.items)
+        million, many = self.scale.million, self.scale.many
+        with readings.ranges(1, ELEMENTS) as one:
+            before = _resident_after(one)
+        with readings.ranges(million, ELEMENTS) as more:
+            self.found["million"] = {
+                "registered_per_second": more.registered_per_second,
+                "bytes_per_subscription": (_resident_after(more) - before) * 1e6 / million,
+            }
+            print(f"million: {self.found['million']}", file=sys.stderr)
+            with readings.ranges(many, ELEMENTS) as fewer:
+                self.compare(f"n{million}_vs_n{many}", self.scale.items, more.round, fewer.round, _MOST)
+
     def registration(self) -> None:
         """Time subscriptions that come one by one, where there are many."""
         _, sky = self.photons(self.scale.items)
@@ -231,11 +251,7 @@ class SharingBench:
         for number in (1, subscriptions):
             queries = {f"idle-{each}": _IDLE.format(400 + each // 10_000, each % 10_000) for each in range(number)}
             with LiveTrunk(self.spark, self.folder / f"run-{next(self._runs)}", queries, file) as trunk:
-                for _ in range(3):
-                    trunk.round()
-                gc.collect()
-                driver, workers, _ = resident(os.getpid())
-            levels.append(driver + workers)
+                levels.append(_resident_after(trunk))
         return (levels[1] - levels[0]) * 1e6 / subscriptions
 
     def photons(self, items: int) -> tuple[Path, Sky]:
@@ -267,10 +283,20 @@ _PARTS: Mapping[str, Callable[[SharingBench], None]] = {
     "most": SharingBench.most,
     "mixed": SharingBench.mixed,
     "ranges": SharingBench.ranges,
+    "million": SharingBench.million,
     "registration": SharingBench.registration,
     "idle": SharingBench.idle,
     "paper": SharingBench.paper,
 }
+
+
+def _resident_after(trunk: LiveTrunk) -> float:
+    """The megabytes of the driver and its Python workers behind some rounds, when all of them have worked."""
+    for _ in range(3):
+        trunk.round()
+    gc.collect()
+    driver, workers, _ = resident(os.getpid())
+    return driver + workers
 
 
 def registering(present: Sequence[str], fresh: Sequence[str]) -> list[float]:

@@ -54,7 +54,7 @@ _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a quer
 class HeldItem:
     """An item with its number among all items of the branch."""
 
-    __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
+    __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "time", "units")
 
     def __init__(
         self,
@@ -64,8 +64,12 @@ class HeldItem:
         item: Item | None = None,
         units: Mapping[Path, Affine] = _RAW,
         gone: frozenset[Path] = frozenset(),
+        time: Fraction = Fraction(0),
     ) -> None:
-        """`units` are the maps to the units of query start, `gone` the paths that were dropped since."""
+        """`units` are the maps to the units of query start, `gone` the paths that were dropped since.
+
+        `time` is known when the item comes; an operator that needs it later keeps it itself.
+        """
         self._shelf = shelf
         self._item = item
         self._nodes: dict[int, list[Value]] = {}
@@ -74,6 +78,7 @@ class HeldItem:
         self.entry = entry
         self.units = units
         self.gone = gone
+        self.time = time
 
     @property
     def stream(self) -> InputStream:
@@ -175,9 +180,11 @@ class Shelf:
         self._restored: dict[int, HeldItem] = {}
         self._scales: dict[int, TimeScale] = {}
 
-    def put(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW) -> HeldItem:
+    def put(
+        self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW, time: Fraction = Fraction(0)
+    ) -> HeldItem:
         """The next item of the branch, with the maps by which it was converted into the units of query start."""
-        kept = HeldItem(self, self.taken, entry, item, units)
+        kept = HeldItem(self, self.taken, entry, item, units, time=time)
         self._number_nodes(kept, item.tree)
         self.taken += 1
         return kept
@@ -285,7 +292,7 @@ def kept_table(held: Iterable[HeldNode]) -> pa.Table:
         "number": [each.number for each in items],
         **{name: [getattr(each, name) for each in origins] for name in ("stream", "partition", "file")},
         **{name: [getattr(each, name) for each in cuts] for name in _OF_CUTS},
-        "units": [_written(each.units) if each.units else None for each in items],
+        "units": [write_units(each.units) if each.units else None for each in items],
     }
     return pa.table(columns, schema=_SCHEMA)
 
@@ -303,7 +310,8 @@ def entry_of(row: Mapping[str, Any]) -> RawEntry:
     return RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
 
 
-def _written(units: Mapping[Path, Affine]) -> str:
+def write_units(units: Mapping[Path, Affine]) -> str:
+    """The maps of an item as text."""
     return json.dumps({str(path): [str(by.a), str(by.b)] for path, by in units.items()})
 
 

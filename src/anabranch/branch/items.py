@@ -13,7 +13,7 @@ branch are answered by the law, item by item, behind the same merge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from anabranch.branch.evolution.following import Following
+from anabranch.branch.futures import digest
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import LIMITS
 from anabranch.branch.intake.entries import EntryReader, RawEntry
@@ -50,6 +51,7 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_root
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.errors import DynamicError
+from anabranch.law.steps import Exhausted
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.path import per_second
 
@@ -71,9 +73,17 @@ class ItemOperator:
     def finish(self) -> None:
         """Ignore the end of the input."""
 
+    def future(self, asker: Asker) -> str:
+        """The future of a query (`branch/futures.py`): nothing has an effect behind its own item."""
+        return digest()
+
     def held(self) -> list[HeldNode]:
         """No nodes are held."""
         return []
+
+    def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
+        """No query holds any."""
+        return iter(())
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """There is no state."""
@@ -106,11 +116,15 @@ def answer_in_columns(
     made, _ = computed_texts(shredded, [laid.made], nothing, arrivals[chosen].astype(np.int32))
     places = np.zeros(len(arrivals), np.int64)
     places[chosen] = np.arange(len(chosen))
-    for first in range(0, max(len(unclear), 1), _SINGLY):
-        slow = unclear[first : first + _SINGLY]
-        end = int(unclear[first + _SINGLY]) if first + _SINGLY < len(unclear) else len(arrivals)
+    end = 0
+    while end < len(arrivals):
+        slow, unclear = np.split(unclear, [_SINGLY])
+        pieces, overrun = _by_law(asker, (kept[entry] for entry in arrivals[slow].tolist()))
+        if overrun is not None:  # it may end the query, and then just behind this item
+            slow, rest = np.split(slow, [len(pieces)])
+            unclear = np.concatenate([rest, unclear])
+        end = int(slow[-1]) + 1 if overrun is not None else int(unclear[0]) if len(unclear) else len(arrivals)
         fast, chosen = np.split(chosen, [np.searchsorted(chosen, end)])
-        pieces = [_by_law(asker, kept[entry]) for entry in arrivals[slow].tolist()]
         given = np.fromiter(map(bool, pieces), np.bool_, len(pieces))
         order = np.argsort(np.concatenate([fast, slow[given]]))
         picks = np.concatenate([arrivals[fast], ~np.flatnonzero(given)])[order]
@@ -121,6 +135,10 @@ def answer_in_columns(
             lengths = lengths[lengths > 0]  # an empty text is no answer
             if len(lengths):
                 asker.answers.extend(bytes(data), len(lengths), int(lengths[0]))
+        if overrun is not None:
+            asker.answers.bury(*overrun)
+            if asker.answers.over:
+                return
 
 
 def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: Verdicts) -> None:
@@ -131,13 +149,21 @@ def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: 
     verdicts[chosen[unclear]] = UNCLEAR
 
 
-def _by_law(asker: Asker, kept: HeldItem) -> bytes:
-    """The text that an item adds to an answer; empty where it fails and is set aside."""
-    try:
-        return asker.item(kept).text.encode()
-    except DynamicError as error:
-        asker.answers.bury(kept, error)
-        return b""
+def _by_law(asker: Asker, items: Iterable[HeldItem]) -> tuple[list[bytes], tuple[HeldItem, DynamicError] | None]:
+    """The texts that items add to an answer, up to one that takes too many steps, which is given, too.
+
+    A text is empty where an item fails; it is set aside.
+    """
+    pieces: list[bytes] = []
+    for kept in items:
+        try:
+            pieces.append(asker.item(kept).text.encode())
+        except DynamicError as error:
+            pieces.append(b"")
+            if isinstance(error, Exhausted):
+                return pieces, (kept, error)
+            asker.answers.bury(kept, error)
+    return pieces, None
 
 
 @dataclass(frozen=True, slots=True)

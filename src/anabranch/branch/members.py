@@ -8,18 +8,21 @@ were announced in its answer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.held_items import HeldItem, HeldNode
+from anabranch.branch.marked_tuples import TupleMarks
 from anabranch.branch.ports import InputStream, Output
 from anabranch.errors import DynamicError
 from anabranch.law.bounds import WindowValues
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
+from anabranch.law.steps import Exhausted
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.outlet import accent_text
@@ -28,6 +31,7 @@ from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import NOTHING, AnswerPiece, Units
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import Accent, Doubt, Place
+from anabranch.stream.limits import NO_CAPS, CostCaps
 from anabranch.stream.reading.json_items import item_text
 from anabranch.values.sequences import Value
 
@@ -35,11 +39,15 @@ from anabranch.values.sequences import Value
 class AnswerWriter:
     """Writes the answers of one query; adjacent values are separated by a space, across epochs too."""
 
-    def __init__(self, name: str, out: Output) -> None:
+    def __init__(self, name: str, out: Output, caps: CostCaps = NO_CAPS) -> None:
         self._name = name
         self._out = out
         self.over = False
-        """Whether the answer has ended, because the query could not survive an accent (LAWS 4.6)."""
+        """Whether the answer has ended, because the query could not survive an accent (LAWS 4.6) or took too much."""
+        self.capped: str | None = None
+        """Why it has ended, where it took too much (LAWS 2.9)."""
+        self._caps = caps
+        self._overruns = 0
         self._ended = False  # whether the last piece ended with a value
         self._noted: int | None = None  # the last late item that was logged
 
@@ -86,6 +94,23 @@ class AnswerWriter:
             return
         nodes = ((each.kept, tree) for each in held for tree in each.kept.trees)
         self._out.bury(letter_for(error, nodes, _shown, self._name, kept))
+        if isinstance(error, Exhausted):
+            self._overruns += 1
+            self._end(self._caps.why_overrun(self._overruns))
+
+    def holds(self, nodes: int) -> None:
+        """Hear how many nodes the query holds, behind an element."""
+        if not self.over:
+            self._end(self._caps.why_held(nodes))
+
+    @property
+    def room(self) -> float:
+        """How many nodes the query may hold."""
+        return math.inf if self._caps.held is None else self._caps.held
+
+    def _end(self, reason: str | None) -> None:
+        if reason is not None:
+            self.capped, self.over = reason, True
 
     def late(self, kept: HeldItem) -> None:
         """Log a late item (LAWS 3.2), once for all windows that it is late for."""
@@ -94,11 +119,13 @@ class AnswerWriter:
             self._out.late(kept.place)
 
     def save(self) -> dict[str, Any]:
-        return {"ended": self._ended}
+        return {"ended": self._ended, "overruns": self._overruns, "capped": self.capped}
 
     def restore(self, meta: dict[str, Any]) -> None:
         """Take in what `save` gave."""
         self._ended = meta["ended"]
+        self._overruns, self.capped = meta.get("overruns", 0), meta.get("capped")
+        self.over = self.capped is not None
 
 
 def _shown(kept: HeldItem) -> tuple[Place, str]:
@@ -123,6 +150,10 @@ class BranchMember(Generic[Query_co]):
     """What it does with accents that it cannot pass on (LAWS 4.7)."""
     sends: bool = False
     """Whether it sends tuples to another trunk: one whose condition raises an error is sent, too, and judged there."""
+    passes: bool = False
+    """Whether it also passes the events of its streams on, between the tuples."""
+    caps: CostCaps = NO_CAPS
+    """What it may take (LAWS 2.9)."""
 
 
 @dataclass(slots=True)
@@ -137,8 +168,13 @@ class Asker:
     registered: tuple[str, ...]
     """The names of the functions that the user registered."""
     sends: bool = False
+    passes: bool = False
     follower: Follower | None = None
     """None until something changes in its streams."""
+    latest: int | None = None
+    """The number of items that had been taken at the latest event that was passed on: behind it tuples tell where their
+    items stand among these."""
+    marks: TupleMarks = field(default_factory=TupleMarks)
 
     @staticmethod
     def of(
@@ -147,8 +183,9 @@ class Asker:
         documents: Mapping[str, Input] | None,
     ) -> Asker:
         units = Units(member.query, functions, documents)
-        answers = AnswerWriter(member.name, member.out)
-        return Asker(member.key, member.query, units, answers, member.policy, tuple(functions or ()), member.sends)
+        answers = AnswerWriter(member.name, member.out, member.caps)
+        names = tuple(functions or ())
+        return Asker(member.key, member.query, units, answers, member.policy, names, member.sends, member.passes)
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
         """The lineage of its results."""
@@ -159,7 +196,7 @@ class Asker:
         if self.sends:
             return self._sent(partial(self.units.item, kept.stream.root, kept.item.tree))
         forward = None if self.follower is None else self.follower.outlet.forward
-        return self.units.item(kept.stream.root, kept.item.tree, forward)
+        return self.units.item(kept.stream.root, kept.item.tree, forward, stream=kept.stream.name)
 
     def window(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
         """The piece of a window with this content, without dropped nodes."""
@@ -171,6 +208,8 @@ class Asker:
 
     def tuple(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> AnswerPiece:
         """The piece of a tuple of a join; empty if one of its nodes was dropped."""
+        if self.latest is not None:
+            return self._marked(held, nodes, self.latest)
         if self.sends:
             return self._sent(partial(self.units.tuple, nodes))
         if self.follower is None:
@@ -185,6 +224,14 @@ class Asker:
         lost = (follower.lost(each.kept.number, each.clause, each.kept.item.tree) for each in held)
         seen = (each.without(paths) if paths else node for each, node, paths in zip(held, nodes, lost, strict=True))
         return [each for each in seen if each is not None]
+
+    def _marked(self, held: Sequence[HeldNode], nodes: Sequence[Value], latest: int) -> AnswerPiece:
+        """A tuple that is selected in the units of the start, and sent with its items as they came."""
+        if not self._sent(partial(self.units.tuple, nodes)).text:
+            return NOTHING
+        piece = self.units.tuple([each.kept.written for each in held], asked=False)
+        mark = self.marks.of([each.kept for each in held], latest)
+        return replace(piece, text=self.marks.on(piece.text, mark))
 
     def _sent(self, make: Callable[..., AnswerPiece]) -> AnswerPiece:
         try:

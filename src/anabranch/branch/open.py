@@ -6,12 +6,14 @@ It serves one query or several of one family (`family.py`); queries that were re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
 from anabranch.branch.blocking import BlockingBranch
 from anabranch.branch.evolution.following import Following
+from anabranch.branch.futures import NEVER, digest
 from anabranch.branch.held_items import Shelf, kept_table
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.lookahead import Pause
@@ -19,6 +21,7 @@ from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSigna
 from anabranch.branch.items import ItemOperator, PassingColumns
 from anabranch.branch.joins.columns import JoinColumns
 from anabranch.branch.joins.interval import IntervalJoin
+from anabranch.branch.joins.keyed import KeyedJoin
 from anabranch.branch.joins.step_join import StepJoin
 from anabranch.branch.members import Asker, BranchMember
 from anabranch.branch.ports import InputStream, Spill
@@ -57,7 +60,7 @@ class Branch(Protocol):
 
     @property
     def aborted(self) -> dict[str, str]:
-        """By key: the members that ended in this epoch, because they could not survive an accent, and why."""
+        """By key: the members that ended, because they could not survive an accent or took too much, and why."""
 
 
 def open_branch(
@@ -82,10 +85,10 @@ def open_branch(
         assert len(members) == 1, "what waits for the end is shared by twins only"
         return BlockingBranch(first, inputs, state, functions, documents, spill)
     askers = [Asker.of(each, functions, documents) for each in members]
-    return _Flowing(operator, askers, inputs, state, spill)
+    return FlowingBranch(operator, askers, inputs, state, spill)
 
 
-_Operator: TypeAlias = ItemOperator | Windows | Sessions | StepJoin | IntervalJoin
+_Operator: TypeAlias = ItemOperator | Windows | Sessions | StepJoin | IntervalJoin | KeyedJoin
 """The operator behind the merge."""
 _ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
 """The column path of an operator, which takes as many elements as it can and leaves it the rest."""
@@ -95,10 +98,11 @@ _OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
     "sessions": Sessions,
     "step join": StepJoin,
     "interval join": IntervalJoin,
+    "keyed join": KeyedJoin,
 }
 
 
-class _Flowing(Merged):
+class FlowingBranch(Merged):
     """A branch that takes its inputs element by element, in the order of LAWS 1.2."""
 
     def __init__(
@@ -125,6 +129,7 @@ class _Flowing(Merged):
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
             self._operator.restore(state.meta["memory"], state.tables)
             self._following.restore(state.meta["following"])
+        self._room = askers[0].answers.room  # members of a branch have the same caps
         self._columns = self._columns_for()
         self._pause = Pause()
 
@@ -149,13 +154,14 @@ class _Flowing(Merged):
         self._run_columns()
         for each in self._merge.released():
             match each:
-                case Released(entry, item, units, _):
-                    self._operator.item(self._shelf.put(entry, item, units))
+                case Released(entry, item, units, _, time):
+                    self._operator.item(self._shelf.put(entry, item, units, time))
                 case StreamSignal():
                     self._operator.signal(each)
                     self._following.signal(each)
                 case Changed():
                     self._following.take(each)
+            self._check_loads()
             if self._pause.is_over():
                 before = self._shelf.taken
                 self._run_columns()
@@ -169,8 +175,23 @@ class _Flowing(Merged):
                 self._operator.front = None
 
     def _run_columns(self) -> None:
-        while self._columns is not None and self._following.quiet and self._columns.take():
+        while self._columns is not None and self._following.quiet and self._has_room() and self._columns.take():
             pass
+
+    def _check_loads(self) -> None:
+        """End the queries that hold too much behind an element (LAWS 2.9)."""
+        for askers, count in self._operator.loads() if self._room < math.inf else ():
+            if count > self._room:
+                for asker in askers:
+                    asker.answers.holds(count)
+
+    def _has_room(self) -> bool:
+        """Whether no query could hold too much before all that waits is taken; columns take items of one node each."""
+        loads = [] if self._room == math.inf else [count for _, count in self._operator.loads()]
+        if not loads:
+            return True
+        coming = sum(len(each.backlog) for each in self._merge.sources.values())
+        return max(loads) + coming * len(self._askers[0].standing.fors) <= self._room
 
     def save(self) -> BranchState | None:
         memory, tables = self._operator.save()
@@ -185,10 +206,22 @@ class _Flowing(Merged):
         }
         return BranchState(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
 
+    def futures(self, keys: Collection[str]) -> dict[str, str]:
+        """The futures of some members, by key (`futures.py`); those that cannot be compared are left out."""
+        found: dict[str, str] = {}
+        loads = self._operator.loads() if self._room < math.inf else ()
+        held = {asker.key: count for askers, count in loads for asker in askers}
+        for asker in self._askers:
+            if asker.key in keys and (future := self._operator.future(asker)) != NEVER:
+                taken = asker.answers.save(), held.get(asker.key)  # what caps count (LAWS 2.9)
+                found[asker.key] = digest(asker.key, future, taken, self._merge.now)
+        return found
+
     @property
     def held(self) -> int:
         return len({each.kept.number for each in self._operator.held()})
 
     @property
     def aborted(self) -> dict[str, str]:
-        return self._following.aborted
+        capped = {each.key: each.answers.capped for each in self._askers}
+        return {**self._following.aborted, **{key: reason for key, reason in capped.items() if reason is not None}}

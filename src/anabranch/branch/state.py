@@ -62,6 +62,7 @@ class BranchState:
             at = 0
             for name, length in head["tables"]:
                 tables[name] = read_table(rest[at : at + length])
+                tables[name].validate(full=True)  # texts may end before they begin, which Arrow does not look at
                 at += length
             return BranchState(head["meta"], tables)
         except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):

@@ -87,7 +87,7 @@ def _show(options: argparse.Namespace) -> None:
         rates = ran.rates(planner)
     if options.svg is not None:
         write_picture(draw(planner, rates), options.svg, network.read)
-    print_report(plan_text(planner, rates))
+    print_report((*plan_text(planner, rates), *(() if ran is None else ran.sent_whole())))
 
 
 def _run(options: argparse.Namespace) -> None:

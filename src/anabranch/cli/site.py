@@ -1,5 +1,5 @@
 """The commands about a site: `run` or `serve` it; print an `answer`, the `state`, the `history` of a stream; publish an
-`accent`; `export` what was registered while it ran.
+`accent`; `export` what was registered while it ran; `backup` all that a run remembers, and `restore` it.
 
 Imports are made when needed: Spark is not loaded for commands that can do without.
 """
@@ -18,6 +18,7 @@ from anabranch.visible import tell, visible
 
 if TYPE_CHECKING:
     from anabranch.service.settings import ServiceSettings
+    from anabranch.spark.checkpoint.backup import Backup
 
 
 def declare(commands: Commands) -> None:
@@ -48,6 +49,16 @@ def declare(commands: Commands) -> None:
     state = commands.add_parser("state", help="print what the branches of a site remember")
     state.add_argument("site", type=Path, metavar="SITE.toml")
     state.set_defaults(run=_state)
+
+    backup = commands.add_parser("backup", help="copy all that a run remembers, also while it is at work")
+    backup.add_argument("site", type=Path, metavar="SITE.toml")
+    backup.add_argument("where", metavar="FOLDER", help="a new folder, or one in an object store: s3://BUCKET/NAME")
+    backup.set_defaults(run=_back_up)
+
+    restore = commands.add_parser("restore", help="let a site go on from a backup, where it has no checkpoint")
+    restore.add_argument("site", type=Path, metavar="SITE.toml")
+    restore.add_argument("where", metavar="FOLDER", help="the backup")
+    restore.set_defaults(run=_restore)
 
     history = commands.add_parser("history", help="print how a stream has evolved")
     history.add_argument("site", type=Path, metavar="SITE.toml")
@@ -133,6 +144,32 @@ def _state(options: argparse.Namespace) -> None:
     from anabranch.site_reports import holdings, table
 
     print_report(table(holdings(options.site)))
+
+
+def _back_up(options: argparse.Namespace) -> None:
+    from anabranch.site import read_site
+    from anabranch.spark.checkpoint.backup import back_up
+    from anabranch.spark.checkpoint.folder import Checkpoint
+
+    site, where = read_site(options.site), Location.of(options.where)
+    found = back_up(Checkpoint.open(site.checkpoint, site.owner), where, tell)
+    tell(f"{_content(found)} in '{visible(str(where))}'")
+
+
+def _restore(options: argparse.Namespace) -> None:
+    from anabranch.site import read_site
+    from anabranch.spark.checkpoint.backup import restore
+    from anabranch.spark.checkpoint.folder import Checkpoint
+
+    site = read_site(options.site)
+    checkpoint = Checkpoint.at(site.checkpoint)
+    found = restore(Location.of(options.where), checkpoint, tell)
+    tell(f"{_content(found)} in '{visible(str(checkpoint.folder))}'")
+
+
+def _content(backup: Backup) -> str:
+    upto = "no epoch" if backup.epoch is None else f"all up to epoch {backup.epoch:,}"
+    return f"{upto}: {len(backup.objects):,} files, {backup.size:,} bytes"
 
 
 def _history(options: argparse.Namespace) -> None:

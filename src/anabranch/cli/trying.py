@@ -35,6 +35,7 @@ def declare(commands: Commands) -> None:
     bench.add_argument("--quick", action="store_true", help="fewer rounds")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     bench.add_argument("--svg", type=Path, metavar="FILE", help="draw the figures there; not all can be drawn")
+    bench.add_argument("--markdown", type=Path, metavar="FILE", help="write the figures as tables; not all can be")
     bench.add_argument(
         "--only",
         action="append",
@@ -62,4 +63,11 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    run_bench(options.name, quick=options.quick, json_file=options.json, svg_file=options.svg, only=tuple(options.only))
+    run_bench(
+        options.name,
+        quick=options.quick,
+        json_file=options.json,
+        svg_file=options.svg,
+        markdown_file=options.markdown,
+        only=tuple(options.only),
+    )

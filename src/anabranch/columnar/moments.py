@@ -1,4 +1,4 @@
-"""DateTimes in columns: the usual ones, as integers with decimal places.
+"""DateTimes in columns: the usual ones, read as integers with decimal places, and written.
 
 They are texts such as `2026-01-01T12:30:00`, with a fraction of up to nine digits, and `Z` or a zone behind them, and
 dates without a zone.
@@ -120,7 +120,95 @@ def read_ticks(data: Bytes, starts: Places, ends: Places) -> tuple[Indices, Flag
     return np.where(known, mantissas, 0) * powers, known
 
 
-def ticks_in(text: bytes) -> int | None:
-    """The nanoseconds since 1970 of one text; None where it is not read as a dateTime."""
-    ticks, known = read_ticks(np.frombuffer(text, np.uint8), *np.array([[0], [len(text)]], np.int32))
+def read_dates(data: Bytes, starts: Places, ends: Places) -> tuple[Indices, Flags]:
+    """The nanoseconds since 1970 of texts, and which texts are dates without a zone that fit 64 bits."""
+    mantissas, places = np.zeros(len(starts), np.int64), np.full(len(starts), -1)
+    read_moments(data, starts, ends, mantissas, places)
+    known = (places == 0) & (ends - starts == _DATE) & (np.abs(mantissas) <= _FARTHEST // 10**_MOST_DIGITS)
+    return np.where(known, mantissas, 0) * 10**_MOST_DIGITS, known
+
+
+NO_ZONE = 1 << 15
+"""In the place of the minutes of a zone, where there is none."""
+_DAY_TICKS = np.int64(86_400 * 10**9)
+_LONGEST = _DATE_TIME + 1 + _MOST_DIGITS + _ZONE
+"""The length of the longest dateTime that is written."""
+
+
+@compiled
+def read_zones(data: Bytes, starts: Places, ends: Places, zones: Indices) -> None:
+    """The minutes by which the zones of dateTimes are ahead of UTC; of other texts, anything."""
+    for row in range(len(zones)):
+        stop = ends[row]
+        zones[row] = NO_ZONE
+        if stop - starts[row] < _DATE_TIME:
+            continue
+        if data[stop - 1] == _Z:
+            zones[row] = 0
+        elif stop - starts[row] >= _DATE_TIME + _ZONE and data[stop - 3] == _COLON and data[stop - 6] != _COLON:
+            zones[row] = _zone(data, stop - _ZONE, stop) // 60
+
+
+@compiled_lean
+def _write(number: int, count: int, out: Bytes, at: int) -> int:
+    """Write a number with so many digits; gives the place behind it."""
+    for place in range(at + count - 1, at - 1, -1):
+        out[place] = _ZERO + number % 10
+        number //= 10
+    return at + count
+
+
+@compiled
+def _write_moments(ticks: Indices, zones: Indices, out: Bytes, starts: Places, ends: Places) -> None:
+    at = 0
+    for row in range(len(ticks)):
+        starts[row] = at
+        zone = zones[row]
+        local = ticks[row] + (np.int64(0) if zone == NO_ZONE else zone * 60 * np.int64(10**9))
+        day, clock = local // _DAY_TICKS, local % _DAY_TICKS
+        days = day + 719_468
+        century, in_century = days // 146_097, days % 146_097
+        year = (in_century - in_century // 1_460 + in_century // 36_524 - in_century // 146_096) // 365
+        day_of_year = in_century - (365 * year + year // 4 - year // 100)
+        month = (5 * day_of_year + 2) // 153
+        at = _write(century * 400 + year + (1 if month >= 10 else 0), 4, out, at)
+        out[at] = _MINUS
+        at = _write(month + (3 if month < 10 else -9), 2, out, at + 1)
+        out[at] = _MINUS
+        at = _write(day_of_year - (153 * month + 2) // 5 + 1, 2, out, at + 1)
+        seconds, part = clock // 10**9, clock % 10**9
+        out[at] = _T
+        at = _write(seconds // 3_600, 2, out, at + 1)
+        out[at] = _COLON
+        at = _write(seconds // 60 % 60, 2, out, at + 1)
+        out[at] = _COLON
+        at = _write(seconds % 60, 2, out, at + 1)
+        if part:
+            out[at] = _POINT
+            at = _write(part, _MOST_DIGITS, out, at + 1)
+            while out[at - 1] == _ZERO:
+                at -= 1
+        if zone == 0:
+            out[at] = _Z
+            at += 1
+        elif zone != NO_ZONE:
+            out[at] = _MINUS if zone < 0 else _PLUS
+            at = _write(abs(zone) // 60, 2, out, at + 1)
+            out[at] = _COLON
+            at = _write(abs(zone) % 60, 2, out, at + 1)
+        ends[row] = at
+
+
+def spell_moments(ticks: Indices, zones: Indices) -> tuple[Bytes, Places, Places]:
+    """DateTimes, given by nanoseconds since 1970 and their zones, as XQuery writes them."""
+    out = np.empty(_LONGEST * len(ticks), np.uint8)
+    starts, ends = np.empty((2, len(ticks)), np.int32)
+    _write_moments(ticks, zones, out, starts, ends)
+    return out[: int(ends[-1]) if len(ends) else 0], starts, ends
+
+
+def ticks_in(text: bytes, *, is_date: bool = False) -> int | None:
+    """The nanoseconds since 1970 of one text; None where it is not read as a dateTime, or else as a date."""
+    read = read_dates if is_date else read_ticks
+    ticks, known = read(np.frombuffer(text, np.uint8), *np.array([[0], [len(text)]], np.int32))
     return int(ticks[0]) if known[0] else None

@@ -1,10 +1,10 @@
-"""The demo: photons and one pass over them, sensors that evolve, a ticker that is corrected, topics, and the page."""
+"""The demo: photons and one pass over them, sensors that evolve, a corrected ticker, a river, topics, and the page."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
-from anabranch.demo import page, photons, sensors, ticker, topics
+from anabranch.demo import page, photons, river, sensors, ticker, topics
 
 
 def show(count: int, console: Console | None = None, *, port: int | None = None, seconds: float | None = None) -> None:
@@ -18,6 +18,8 @@ def show(count: int, console: Console | None = None, *, port: int | None = None,
     sensors.show(console)
     console.line()
     ticker.show(console)
+    console.line()
+    river.show(console)
     if topics.is_possible():
         console.line()
         topics.show(console)

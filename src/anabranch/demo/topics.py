@@ -1,4 +1,4 @@
-"""The fourth act: orders come in a topic of Kafka, alerts leave in another, and the broker is killed in between.
+"""The fifth act: orders come in a topic of Kafka, alerts leave in another, and the broker is killed in between.
 
 It is shown where a broker can be had: in a checkout of the project whose `scripts/kafka.sh` has got the jars.
 """

@@ -57,7 +57,7 @@ from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
 from anabranch.storage import Location, Where
 from anabranch.stream.files import check_name
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import NO_CAPS, CostCaps, Limits
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import NO_PATH, Http, Source, domains_of, seconds_of
 from anabranch.stream.reading.topic import Topic, message_format, upserted
@@ -81,6 +81,7 @@ class Engine:
     `accents` are followed; without that, a stream that has one is refused.
     `policy` says what queries do with accents that their answers cannot express: keep them until they can
     (`accumulate`), end (`abort`), or stay in the units of their start for good (`absorb`).
+    `caps` say what a subscription may take before it ends by name (LAWS 2.9).
     `once` reads to the end of the present input and ends; otherwise the engine follows its streams until it is closed.
     Streams that are pushed are taken at the address and port `listen`; elsewhere than on the loopback interface,
     clients need the token that stands in `token_file` or the environment.
@@ -104,6 +105,7 @@ class Engine:
         policy: Policy = "accumulate",
         keep: int | str | None = None,
         limits: Limits | None = None,
+        caps: CostCaps = NO_CAPS,
         functions: Mapping[str, PythonFunction] | None = None,
         listen: str = EndpointSettings().listen,
         token_file: str | Path | None = None,
@@ -126,6 +128,7 @@ class Engine:
             trigger_ms,
             Keep.parse(keep),
             limits or Limits(),
+            caps,
             shards=shards,
             sharing=sharing,
             accents=accents,
@@ -184,6 +187,7 @@ class Engine:
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, elements may be edited later (LAWS 5.1); late subscriptions see what has changed in the last
         `retain` seconds, or `"1 h"`, and everything by default.
+        Without them, a join by keys holds an item for so long (LAWS 3.5).
         With `updates="upsert"` the messages of a topic are updates of their keys (LAWS 5.9); their `envelope` may be
         `debezium`.
         A partition that was idle for `heartbeat` seconds, or `"5 s"`, gets a heartbeat (LAWS 1.3).
@@ -263,6 +267,7 @@ class Engine:
         *,
         sink: Where | Sink | None = None,
         policy: Policy | None = None,
+        caps: CostCaps | None = None,
         language: Language | None = None,
         from_beginning: bool = False,
     ) -> LiveSubscription:
@@ -272,7 +277,7 @@ class Engine:
         With `from_beginning`, it begins with what the sources of its streams still hold (LAWS 3.6), and reads them by
         itself.
         Text that begins with SELECT or WITH is SQL, unless its `language` is given.
-        Its `policy` is the engine's unless it has its own.
+        Its `policy` and its `caps` are the engine's unless it has its own.
         """
         with self._change:
             held = self._wanted.subscriptions
@@ -296,6 +301,8 @@ class Engine:
             fresh.warnings = self._checking.growth.get(name, ())
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed}, streams=streams)
+            own_caps = {} if caps is None else {name: caps}
+            wanted = replace(wanted, caps={**wanted.caps, **own_caps}) if own_caps else wanted
             if fresh.policy != "accumulate":
                 wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
             elif (
@@ -303,7 +310,7 @@ class Engine:
                 and not from_beginning
                 and all(each.answer != name for each in self._wanted.streams.values())
             ):
-                self._trunk.want_more({name: printed})
+                self._trunk.want_more({name: printed}, caps=own_caps)
                 self._wanted = wanted
                 return fresh
             try:
@@ -380,9 +387,10 @@ class Engine:
                 queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
                 sinks = {each: held for each, held in self._wanted.sinks.items() if each != name}
                 policies = {each: held for each, held in self._wanted.policies.items() if each != name}
+                caps = {each: held for each, held in self._wanted.caps.items() if each != name}
                 streams = {each: held for each, held in self._wanted.streams.items() if held.replays != name}
-                rest = replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies, streams=streams)
-                self._want(rest)
+                rest = replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies, caps=caps)
+                self._want(replace(rest, streams=streams))
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 

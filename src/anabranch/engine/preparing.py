@@ -10,6 +10,7 @@ from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
 from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_of
+from anabranch.branch.joins.interval import streams_of as streams_of_joined
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
@@ -22,8 +23,9 @@ from anabranch.law.arrivals.past import named
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_joined_windows, refuse_windows_of_items
 from anabranch.predicate.writing import number_text
+from anabranch.runtime.chains import ChainedQuery, chained_query
 from anabranch.runtime.shapes import CheckedTexts
-from anabranch.runtime.standing import ordered_by_time, standing
+from anabranch.runtime.standing import keys_of, ordered_by_time, standing
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 from anabranch.spark.sinks import Kafka, Parquet, Sink
@@ -150,10 +152,17 @@ def _waits(prepared: Prepared, inputs: Inputs) -> bool:
 
 def _at_once(prepared: Prepared, inputs: Inputs) -> GrowingQuery | None:
     """A query whose answer is a display while its streams grow (LAWS 3.11); None for others."""
-    if prepared.updates or prepared.past is not None:
+    if prepared.updates or prepared.past is not None or _chained(prepared, inputs) is not None:
         return None
     found = standing(prepared.checked.query, inputs.functions, prepared.text)
     return growing_query(found, inputs.functions or {})
+
+
+def _chained(prepared: Prepared, inputs: Inputs) -> ChainedQuery | None:
+    """A query whose windows are over what a loop gives, and that need not wait (LAWS 3.13); None for others."""
+    found = chained_query(prepared.checked.query, inputs.functions or {})
+    times = {each.name: each.time for each in inputs.streams}
+    return None if found is None or operator_of(found.inner, times, endless=True) == "whole" else found
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
@@ -196,6 +205,21 @@ def _kept_for_good(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
         yield f"'{prepared.name}' keeps {kept} ({at}){bound}"
 
 
+def _held_for_keys(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
+    """Warnings of items that a join by keys holds until punctuations close their keys."""
+    if prepared.updates or prepared.past is not None:
+        return
+    chain = _chained(prepared, inputs)
+    query = chain.inner if chain else standing(prepared.checked.query, inputs.functions, prepared.text)
+    streams = {each.name: each for each in inputs.streams if each.name in query.streams}
+    if operator_of(query, {name: each.time for name, each in streams.items()}, endless=True) == "keyed join":
+        for clause, name in zip(query.fors, streams_of_joined(query), strict=True):
+            if streams[name].retain is None:
+                kept = f"keeps the items of '{name}' until punctuations of the other streams close their keys"
+                at = _position(prepared, clause.span)
+                yield f"'{prepared.name}' {kept} ({at}); 'retain' of the stream bounds them"
+
+
 def _position(prepared: Prepared, span: Span) -> str:
     """A place in the text of a query, for people."""
     before = prepared.text[: span.start]
@@ -206,9 +230,12 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     """Refuse a query that has no answer before its streams end, for streams that have no end."""
     if prepared.updates or prepared.past is not None:
         return  # a display needs no end, and the need of the past is bounded
+    if _chained(prepared, inputs) is not None:
+        return
     query = standing(prepared.checked.query, inputs.functions, prepared.text)
     reason = query.reason
-    if query.kind == "interval join" and not ordered_by_time(query, {each.name: each.time for each in inputs.streams}):
+    times = {each.name: each.time for each in inputs.streams}
+    if query.kind == "interval join" and not ordered_by_time(query, times) and not keys_of(query):
         reason = Unsupported(
             "an interval join needs streams whose declared times are what it compares",
             text=prepared.text,
@@ -247,7 +274,7 @@ def prepare_endless(
     refuse_endless(prepared, inputs)
     growing = _at_once(prepared, inputs)
     warned = _growth(prepared, inputs) if growing is not None else _kept_for_good(prepared, inputs)
-    return EndlessQuery(prepared, growing, tuple(warned))
+    return EndlessQuery(prepared, growing, (*warned, *_held_for_keys(prepared, inputs)))
 
 
 class Checking:

@@ -53,7 +53,8 @@ class Read:
 
 _LETTERS = ("\\u006", "\\u007")
 """How JSON may spell lower case letters."""
-_NAMES = (STREAM_NAMESPACE, "&#", "$mutable", "$replace", "$before", "$after", "$upsert", "\\u002", *_LETTERS)
+_KEYS = ("$mutable", "$replace", "$before", "$after", "$upsert", "$open", "$start")
+_NAMES = (STREAM_NAMESPACE, "&#", *_KEYS, "\\u002", *_LETTERS)
 _WORDS = ("mutable", "target", "upsert", "open", "start", *_LETTERS)
 """No region, update or token that could be good is written without one of each: XML may spell the namespace with
 references, not names, and the first token of all opens or starts something.

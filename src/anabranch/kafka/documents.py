@@ -56,6 +56,16 @@ class DocumentReceiver:
         """The offset behind what was received."""
         return self._next or 0
 
+    def exists(self) -> bool:
+        """Whether there is such a topic; `KafkaFault` where brokers do not say."""
+        try:
+            self._watch.id()
+        except KafkaFault as error:
+            if error.remedy is not Remedy.ABSENT:
+                raise
+            return False
+        return True
+
     def receive(self) -> Iterator[TopicDocument]:
         """The documents that have come; `KafkaFault` where brokers do not give them."""
         start = self._watch.offsets([0], "earliest")[0] if self._next is None else self._next

@@ -3,7 +3,7 @@
 `$x/t - $y/t <= 10 and $y/t - $x/t <= 10` says that items further apart never meet, so that each may be forgotten
 once the other stream is far enough.
 Any linear writing counts, as `$x/t >= $y/t - 10 and $x/t <= $y/t + 10`.
-Equality does not: it compares text, and equal keys may lie any time apart.
+Equality does not: it compares text, and equal keys may lie any time apart (`equalities.py`).
 A value may be looked up, `$x.t`, or be a time, `xs:dateTime($x.t)`; distances of times are durations.
 What is looked up may be a string, and strings are compared as such; so `$x.t <= $y.t` bounds nothing unless the same
 two values are computed with as well, which only numbers are.
@@ -17,6 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.language import ast
+from anabranch.language.equalities import connected
 from anabranch.language.objects import LOOKUP, step_to
 from anabranch.language.rewrite import conjuncts
 from anabranch.values.instants import length_seconds
@@ -70,11 +71,7 @@ def interval_bounds(where: ast.Expression | None, variables: Sequence[str]) -> t
 def ties(bounds: Iterable[Bound], variables: Sequence[str]) -> bool:
     """Whether bounds in both directions lead from each variable to all others."""
     above = {(each.left, each.right) for each in bounds}
-    tied = [(left.variable, right.variable) for left, right in above if (right, left) in above]
-    reached = {variables[0]}
-    for _ in variables:
-        reached |= {b for a, b in tied if a in reached}
-    return set(variables) <= reached
+    return connected(((left.variable, right.variable) for left, right in above if (right, left) in above), variables)
 
 
 def _bound(condition: ast.Expression) -> Bound | None:
@@ -93,7 +90,7 @@ def _bound(condition: ast.Expression) -> Bound | None:
     return None
 
 
-def _term(expression: ast.Expression) -> PathTerm | None:
+def path_term(expression: ast.Expression) -> PathTerm | None:
     """The value at a path, or at keys that are looked up one after the other."""
     keys: list[ast.Step] = []
     while isinstance(expression, ast.Call) and expression.name == LOOKUP:
@@ -132,10 +129,10 @@ def _linear(expression: ast.Expression) -> _Linear | None:
                 return None
             return _Linear({}, Fraction(0) if number.adjusted() < -_LARGEST else Fraction(number))
         case ast.Path() | ast.Call("op:lookup"):
-            term = _term(expression)
+            term = path_term(expression)
             return None if term is None else _Linear({term: Fraction(1)})
         case ast.Call("xs:dateTime", (argument,)):
-            term = _term(argument)
+            term = path_term(argument)
             return None if term is None else _Linear({replace(term, is_time=True, is_looked_up=False): Fraction(1)})
         case ast.Call("xs:dayTimeDuration", (ast.String(text),)):
             seconds = length_seconds(text)

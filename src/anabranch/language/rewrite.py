@@ -13,9 +13,9 @@ in their places; `bindings_in` and `conjuncts` answer common questions about a p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from operator import is_
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, replace
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any
 
@@ -335,6 +335,33 @@ def conjuncts(condition: ast.Expression | None) -> Iterator[ast.Expression]:
             yield condition
 
 
+class _Inside(dict[type, Callable[[Any], tuple[Any, ...]] | None]):
+    """What takes those parts out of a node that may be nodes or hold some, by its class; None for what is no node."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+        fields = getattr(kind, "__dataclass_fields__", None)
+        self[kind] = None if fields is None else _taking([name for name in fields if not _is_plain(fields[name])])
+        return self[kind]
+
+
+def _is_plain(field: Field[Any]) -> bool:
+    return field.name == "span" or field.type in ("str", "str | None", "bool", "int", "int | None", "Decimal", "float")
+
+
+def _taking(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    match names:
+        case []:
+            return lambda _: ()
+        case [name]:
+            only = attrgetter(name)
+            return lambda node: (only(node),)
+        case _:
+            return attrgetter(*names)
+
+
+_INSIDE = _Inside()
+
+
 def parts(node: Any) -> Iterator[Any]:
     """A node and everything in it that is a node of the tree, from the outside in."""
     pending = [node]
@@ -342,9 +369,9 @@ def parts(node: Any) -> Iterator[Any]:
         each = pending.pop()
         if isinstance(each, tuple):
             pending += each[::-1]
-        elif (names := _PARTS[type(each)]) is not None:
+        elif (inside := _INSIDE[type(each)]) is not None:
             yield each
-            pending += [getattr(each, name) for name in names[::-1]]
+            pending += inside(each)[::-1]
 
 
 def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple[int, Span]:
@@ -354,23 +381,22 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
     This does not recurse, because it guards what does.
     """
     most, place = 0, ast.NOWHERE
-    pending: list[tuple[Any, int, Span]] = [(node, 0, place)]
+    pending: list[tuple[tuple[Any, ...], int, Span]] = [((node,), 0, place)]
     while pending:
-        each, depth, span = pending.pop()
-        if isinstance(each, tuple):
-            pending += [(part, depth, span) for part in each]
-        elif (names := _PARTS[type(each)]) is not None:
-            depth, span = depth + 1, getattr(each, "span", span)
-            if isinstance(each, _LOOPS):
-                depth += len(each.clauses)
-            elif isinstance(each, ast.Quantified):
-                depth += len(each.bindings)
-            elif calls and isinstance(each, ast.Call):
-                depth += calls.get(each.name, 0)
-            if depth > most:
-                most, place = depth, span
-            for name in names:
-                part = getattr(each, name)
-                if part and part.__class__ is not str:
-                    pending.append((part, depth, span))
+        together, above, around = pending.pop()
+        for each in together:
+            if isinstance(each, tuple):
+                pending.append((each, above, around))
+            elif (inside := _INSIDE[type(each)]) is not None:
+                depth, span = above + 1, getattr(each, "span", around)
+                if isinstance(each, _LOOPS):
+                    depth += len(each.clauses)
+                elif isinstance(each, ast.Quantified):
+                    depth += len(each.bindings)
+                elif calls and isinstance(each, ast.Call):
+                    depth += calls.get(each.name, 0)
+                if depth > most:
+                    most, place = depth, span
+                if below := inside(each):
+                    pending.append((below, depth, span))
     return most, place

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.checks.unbounded import flowing_fors, flows
+from anabranch.language.checks.unbounded import flowing_fors, flows, set_streams
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
 from anabranch.language.windows.aggregates import aggregated
@@ -125,7 +125,7 @@ class Evaluator(SpecialCalls):
                 self.spend(len(values))
                 return values
             case ast.Call():
-                return self._call(expression, env)
+                return self.path(expression, env) if set_streams(expression) else self._call(expression, env)
             case ast.InlineFunction():
                 return [self.function_item(expression, env)]
             case ast.Source() | ast.Path() | ast.Filter() | ast.Root():

@@ -6,7 +6,7 @@ is what punctuations say, so a query over them gives the canonical answer (LAWS 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -96,6 +96,8 @@ class Input:
     """The partitions that have more to come; without any, the input has ended."""
     item_name: str | None = None
     """Of a stream of JSON, the name of its items."""
+    retain: Fraction | None = None
+    """For how many seconds a keyed join holds an item of it; None is for good (LAWS 3.5)."""
 
     def scale(self, path: Path | None) -> TimeScale:
         """The time scale of the values at a path of its items."""
@@ -136,6 +138,7 @@ def stream_input(
     late: bool = False,
     endless: bool = False,
     vantages: Sequence[Vantage] | None = None,
+    retain: Fraction | None = None,
 ) -> tuple[Input, list[DeadLetter]]:
     """Read a stream to its end; gives the input and what was set aside on the way.
 
@@ -191,8 +194,16 @@ def stream_input(
         len(sequences),
         tuple(each for each in everything if isinstance(each, Evolved)),
         {arrival.item: arrival for arrival in arrivals},
+        retain=retain,
     )
     return read, dead
+
+
+def in_order(streams: Sequence[Input]) -> Iterator[tuple[Arrival | Signal, Input]]:
+    """What arrives in some streams, merged by time; a tie goes to the first of them (LAWS 1.2)."""
+    marked = ([(element.time, element, stream) for element in stream.elements] for stream in streams)
+    for _, element, stream in merge(*marked, key=lambda each: each[0]):
+        yield element, stream
 
 
 def element_time(element: Item | Accent | Punctuation, path: Path | None, before: Fraction) -> Fraction:

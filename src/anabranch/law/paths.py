@@ -14,10 +14,12 @@ from typing import TypeVar, assert_never
 
 from anabranch.errors import DynamicError, UsageError
 from anabranch.language import ast
+from anabranch.language.checks.unbounded import SETS, set_streams
 from anabranch.language.rewrite import parts
 from anabranch.law.env import Env
-from anabranch.law.inputs import Arrival, Input
-from anabranch.law.slices import Slice, WholeNeeded, slices
+from anabranch.law.inputs import Arrival, Input, in_order
+from anabranch.law.library.operators import OPERATOR_FUNCTIONS
+from anabranch.law.slices import Slice, WholeNeeded, slice_of, slices
 from anabranch.law.steps import Counting
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import DeadLetter, Place
@@ -162,9 +164,13 @@ class Walker(Counting):
         self.query = query
         self.inputs = inputs
         self.name = name
+        self.as_they_come = False
+        """Whether joins are answered as over streams that do not end: their results are in windows (LAWS 3.13)."""
         self.dead: list[DeadLetter] = []
         self.late: dict[Arrival, None] = {}
-        streams = {part.name for part in parts(query) if isinstance(part, ast.Source) and part.kind == "stream"}
+        streams = [part.name for part in parts(query) if isinstance(part, ast.Source) and part.kind == "stream"]
+        self._named = tuple(dict.fromkeys(streams))
+        """The streams in the order in which the query names them first, which decides ties (LAWS 1.2)."""
         self.outside: Sequence[Node] = [
             node for name, each in inputs.items() if name in streams for node in (each.root, each.document)
         ]
@@ -192,18 +198,29 @@ class Walker(Counting):
         if isinstance(source, ast.Source) and source.kind == "stream":
             self.grant_items(expression, len(self.input(source).arrivals))
             return [value for _, value in self.arrivals(expression, env)]
+        if streams := self._set_streams(expression):
+            self.grant_items(expression, sum(len(self.inputs[each].arrivals) for each in streams))
+            return [value for _, value in self.arrivals(expression, env)]
         return self.walk(expression, env)
+
+    def _set_streams(self, expression: ast.Expression) -> tuple[str, ...]:
+        """The streams that a set is made of, which is taken item by item; none for what is no such set."""
+        found = set_streams(expression)
+        return found if all(each in self.inputs for each in found) else ()
 
     def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Arrival | None, Value]]:
         """The values of an expression that flows, each with the item it comes from."""
         source = base_of(expression)
-        if not isinstance(source, ast.Source) or source.kind != "stream":
+        if isinstance(source, ast.Source) and source.kind == "stream":
+            given = slices(self.input(source))
+        elif streams := self._set_streams(expression):
+            given = self._merged_slices(streams)
+        else:
             return [(self._arrival(value), value) for value in self.value(expression, env)]
-        stream = self.input(source)
         mark = len(self.dead)
         found: list[tuple[Arrival | None, Value]] = []
         try:
-            for arrival, part in slices(stream):
+            for arrival, part in given:
                 reached = self.guarded(arrival, partial(self.walk, expression, env, part))
                 part.look_at_result(reached)
                 found.extend((arrival, value) for value in reached)
@@ -211,6 +228,14 @@ class Walker(Counting):
             del self.dead[mark:]
             return [(self._arrival(value), value) for value in self.over_whole(expression, env)]
         return found
+
+    def _merged_slices(self, streams: Sequence[str]) -> Iterator[tuple[Arrival, Slice]]:
+        """All items of several streams in the order of LAWS 1.2."""
+        ranked = [each for each in self._named if each in streams]
+        names = {id(self.inputs[each]): each for each in ranked}
+        for element, stream in in_order([self.inputs[each] for each in ranked]):
+            if isinstance(element, Arrival):
+                yield element, slice_of(stream.root, element.item, names[id(stream)])
 
     def over_whole(self, expression: ast.Expression, env: Env) -> Values:
         """A path over all of a stream at once."""
@@ -220,7 +245,13 @@ class Walker(Counting):
         """A path, step by step; with `part`, over one item as if it were all of its stream."""
         match expression:
             case ast.Source() if part is not None:
-                return [part.document]
+                return [part.document] if part.stream in ("", expression.name) else []
+            case ast.Call(name, operands) if name in SETS:
+                each_set = self.value if part is None else partial(self.walk, part=part)
+                sets = [each_set(each, env) for each in operands]
+                values = OPERATOR_FUNCTIONS[name](*sets)
+                self.spend(len(values) + sum(map(len, sets)))
+                return values
             case ast.Source():
                 document = self.input(expression).document
                 if expression.kind == "doc":

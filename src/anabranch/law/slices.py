@@ -28,6 +28,8 @@ class Slice:
     document: Document
     root: Element
     item: Child
+    stream: str = ""
+    """The name of its stream, where paths over several streams are taken together."""
 
     @property
     def outside(self) -> tuple[Node, ...]:
@@ -47,14 +49,14 @@ class Slice:
     look_at_result = look_at_condition
 
 
-def slice_of(root: Element, item: Child) -> Slice:
+def slice_of(root: Element, item: Child, stream: str = "") -> Slice:
     """The slice for one item; neither the root nor the item is changed."""
     document, bare = Document(), Element(root.name, root.namespaces)
     for attribute in root.attributes:
         bare.set(attribute.name, attribute.value)
     document.append(bare)
     bare.children.append(item)
-    return Slice(document, bare, item)
+    return Slice(document, bare, item, stream)
 
 
 def slices(stream: Input) -> Iterator[tuple[Arrival, Slice]]:

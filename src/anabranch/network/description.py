@@ -11,8 +11,9 @@
     log = "network.log"             # of a run; without it, standard error
     dead_letters = "dead.jsonl"     # what a run sets aside
     max_steps = 1000000             # how many steps one evaluation may take, for each item in it; more, not fewer
-    link = "kafka"                  # or files: what super-peers in different processes send one another goes this way
-    topics = "telescopes"           # the prefix of its topics
+    link = "kafka"                  # or folder: what super-peers in different processes send one another goes this way
+    topics = "telescopes"           # the prefix of its topics; or for a folder
+    folder = "s3://bucket/between"  # that all of them reach, on a disk or in an object store
 
     [kafka]                         # as in SITE.toml
     brokers = "localhost:9092"
@@ -28,7 +29,7 @@
     at = "P0"
     path = "in"
     time = "det_time"
-    accents = false                 # it will not evolve, so that parts of items and windows may travel
+    accents = false                 # it will not evolve
 
     [subscriptions.vela]
     at = "P1"
@@ -50,7 +51,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import quote
 
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.kafka import KafkaCluster
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
 from anabranch.sql import in_xquery
@@ -71,6 +72,7 @@ from anabranch.stream.reading.toml_tables import Table, documents_of, max_steps_
 from anabranch.stream.settings import EPOCH_BYTES
 from anabranch.values.declared import declared_timing
 
+_LINKS = "the folder of links"
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -94,7 +96,7 @@ class RegisteredStream:
     """The thin peer, or super-peer, that registered it."""
     rate: float | None = None
     accents: bool = True
-    """Whether it may evolve; then it is sent in whole items, since an accent may name any path."""
+    """Whether it may evolve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,20 @@ class TopicLinks:
 
     @property
     def plan(self) -> str:
-        """The topic of the plan."""
+        """The topic of the plans, and of all orders."""
         return f"{self.prefix}.plan"
+
+    @property
+    def reports(self) -> str:
+        """The topic of the reports of the parts."""
+        return f"{self.prefix}.reports"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderLinks:
+    """A folder for what super-peers in different processes send one another, which all of them reach."""
+
+    folder: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +163,8 @@ class Network:
     """The step limit of one evaluation, for each item in it (LAWS 2.6)."""
     documents: Mapping[str, DocumentSource] = field(default_factory=dict)
     """The files behind `doc()`, which every super-peer reads."""
-    link: TopicLinks | None = None
-    """The topics of links between super-peers in different processes; None where all are in one."""
+    link: TopicLinks | FolderLinks | None = None
+    """The way of links between super-peers in different processes; None where all are in one."""
 
     @property
     def read(self) -> list[Claim]:
@@ -163,10 +177,24 @@ class Network:
             *document_claims(self.documents),
         ]
 
+    def part(self, here: Collection[str]) -> tuple[str, ...]:
+        """The super-peers that are run in one process; all of them unless some are named."""
+        every = self.topology.peers
+        for name in here:
+            if name not in self.topology.places:
+                raise UsageError(f"'{name}' is no super-peer", hint=did_you_mean(name, every))
+        found = tuple(name for name in every if not here or name in here)
+        if len(found) < len(every) and self.link is None:
+            hint = 'set link = "folder" or link = "kafka"'
+            raise UsageError("parts of a network need links that reach other processes", hint=hint)
+        return found
+
     def check_files(self, dead_letters: Path | None = None) -> None:
         """Refuse files that conflict; those given here override those of the network."""
         files = {"the log": self.log, DEAD_LETTERS: dead_letters or self.dead_letters}
         written = [Claim(path, use) for use, path in files.items() if path is not None]
+        if isinstance(self.link, FolderLinks):
+            written.append(Claim(self.link.folder, _LINKS, whole=True))
         state = None if self.checkpoint is None else Claim(self.checkpoint, "the checkpoint", whole=True)
         check_claims(self.read, written, state=state)
 
@@ -217,21 +245,34 @@ def read_network(file: Path, here: Collection[str] | None = None) -> Network:
         network.check_files()
     except FileConflict as error:
         uses = {"the log": (settings, "log"), DEAD_LETTERS: (settings, "dead_letters")}
+        uses[_LINKS] = settings, "folder"
         uses |= {stream_use(name): (table, "path") for name, table in streams.items()}
         table, key = uses.get(error.use, (settings, "checkpoint"))
         raise table.wrong(error.message, key=key, hint=error.hint) from None
     return network
 
 
-def _link(settings: Table, kafka: Table) -> TopicLinks | None:
+def _link(settings: Table, kafka: Table) -> TopicLinks | FolderLinks | None:
     kind, prefix = settings.text("link", "files"), settings.text("topics", None)
-    brokers = kafka.text("brokers", None)
-    if kind not in ("files", "kafka"):
-        raise settings.wrong(f"the link '{kind}' is unknown", key="link", hint="use files or kafka")
-    if kind == "files":
-        if prefix is not None or brokers is not None or kafka.values:
-            raise settings.wrong("'topics' and [kafka] go with link = \"kafka\"")
-        return None
+    folder, brokers = settings.where("folder"), kafka.text("brokers", None)
+    if kind not in ("files", "folder", "kafka"):
+        raise settings.wrong(f"the link '{kind}' is unknown", key="link", hint="use files, folder or kafka")
+    if kind != "kafka" and (prefix is not None or brokers is not None or kafka.values):
+        raise settings.wrong("'topics' and [kafka] go with link = \"kafka\"")
+    if kind != "folder" and folder is not None:
+        raise settings.wrong("'folder' goes with link = \"folder\"", key="folder")
+    match kind:
+        case "files":
+            return None
+        case "folder":
+            if folder is None:
+                raise settings.missing("folder", 'a folder that all super-peers reach, as in "s3://bucket/between"')
+            return FolderLinks(folder)
+        case _:
+            return _topic_links(settings, kafka, prefix, brokers)
+
+
+def _topic_links(settings: Table, kafka: Table, prefix: str | None, brokers: str | None) -> TopicLinks:
     if brokers is None:
         raise kafka.missing("brokers", "as in 'localhost:9092'")
     if prefix is None or not _PREFIX.fullmatch(prefix):

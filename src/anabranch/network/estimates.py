@@ -4,6 +4,7 @@ A sample keeps the first items of a stream as vectors: how often each path occur
 verdict of each predicate, `no < error < yes` as 0, 1 and 2.
 A comparison is judged once for every item, by the law (LAWS 2.3, 2.4); `and` is the least of its parts, `or` the
 greatest, `not` the opposite.
+Where items have one number each at a path, a comparison with a constant is one of the ranks of these numbers.
 So dependent predicates are estimated right, as far as the sample is representative.
 
 * Items: for each output the bytes of its elements where its condition holds, and the tags around them where anything in
@@ -19,7 +20,9 @@ Every flow also carries its progress, a heartbeat per second.
 from __future__ import annotations
 
 import operator
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
@@ -70,6 +73,8 @@ class Sample:
         self.root = root
         """The name of the stream's root; without one, a path may begin with any."""
         self._nodes: dict[Steps, list[list[Element]]] = {}
+        self._texts: dict[Steps, list[list[Untyped]]] = {}
+        self._ranked: dict[Steps, _Ranks] = {}
         self._verdicts: dict[Predicate, Verdicts] = {}
         self._vectors: dict[tuple[Steps, Callable[[list[Element]], float]], Numbers] = {}
         self.bytes = np.array([len(serialize(each).encode()) for each in self.items], dtype=np.float64)
@@ -114,6 +119,11 @@ class Sample:
 
     def texts(self, steps: Steps) -> list[list[Untyped]]:
         """By item: the texts at a path."""
+        if steps not in self._texts:
+            self._texts[steps] = self._read(steps)
+        return self._texts[steps]
+
+    def _read(self, steps: Steps) -> list[list[Untyped]]:
         if steps and steps[-1].startswith("@"):
             holders = self.nodes(steps[:-1])
             return [
@@ -133,12 +143,50 @@ class Sample:
             self._verdicts[predicate] = judged(predicate, (self.count,), self._compared)
         return self._verdicts[predicate]
 
+    def _ranks(self, steps: Steps) -> _Ranks:
+        if steps not in self._ranked:
+            self._ranked[steps] = _Ranks.of(self.texts(steps))
+        return self._ranked[steps]
+
     def _compared(self, atom: Compare | Difference) -> Verdicts:
         if isinstance(atom, Compare):
-            texts = self.texts(atom.term.path.steps) if atom.term.path.steps else [[]] * self.count
+            steps = atom.term.path.steps
+            texts = self.texts(steps) if steps else [[]] * self.count
+            if not isinstance(atom.constant, str) and steps:
+                return self._ranks(steps).judged(atom, texts)
             return np.array([judged_value(atom, each) for each in texts], dtype=np.uint8)
         pairs = zip(self.texts(atom.left.path.steps), self.texts(atom.right.path.steps), strict=True)
         return np.array([judged_pair(atom, *each) for each in pairs], dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """The numbers at a path, by their ranks: so a comparison with a constant is one of ranks, and exact."""
+
+    numbers: Sequence[Fraction]
+    """All of them, rising."""
+    ranks: npt.NDArray[np.int64]
+    """By item: the place of its number among them."""
+    others: Sequence[int]
+    """The items that do not have exactly one number there."""
+
+    @staticmethod
+    def of(texts: Sequence[Sequence[Untyped]]) -> _Ranks:
+        found = [finite_value(each[0]) if len(each) == 1 else None for each in texts]
+        numbers = sorted({each for each in found if each is not None})
+        places = {each: place for place, each in enumerate(numbers)}
+        ranks = np.array([0 if each is None else places[each] for each in found], dtype=np.int64)
+        return _Ranks(numbers, ranks, [place for place, each in enumerate(found) if each is None])
+
+    def judged(self, atom: Compare, texts: Sequence[Sequence[Untyped]]) -> Verdicts:
+        """The verdicts of a comparison with a number; `texts` are those by item."""
+        assert isinstance(atom.constant, Fraction), "it is compared with a number"
+        below, behind = bisect_left(self.numbers, atom.constant), bisect_right(self.numbers, atom.constant)
+        sides = np.where(self.ranks < below, -1, np.where(self.ranks < behind, 0, 1))
+        verdicts: Verdicts = np.where(_OPERATORS[atom.op](sides, 0), YES, 0).astype(np.uint8)
+        for place in self.others:
+            verdicts[place] = judged_value(atom, texts[place])
+        return verdicts
 
 
 def judged(

@@ -117,7 +117,7 @@ def decision_text(decision: Decision) -> Iterator[str]:
         if left > 0:
             yield f"  nor {counted(left, 'other')}, which cost more"
     if decision.narrowed:
-        yield f"  narrowed, for a link was short: {', '.join(decision.narrowed)}"
+        yield f"  narrowed: {', '.join(decision.narrowed)}"
     if decision.moved:
         yield f"  planned again, which makes all cheaper: {', '.join(decision.moved)}"
     for number, step in enumerate(decision.steps, 1):

@@ -1,17 +1,20 @@
 """What a subscription needs of each stream, in the forms that flows carry.
 
 A query over items needs the items of its property tree, and runs over them as it is.
-A query over time windows that only asks for values needs those values: the windows are made on the way, and the
+A query over windows that only asks for values needs those values: the windows are made on the way, and the
 restructuring query (`sharing/restructure.py`) runs over them, combined from smaller windows where these are shared.
-Windows that return their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items from
-a subscription's own start (LAWS 3.3): both are made where the answer is.
+Count windows are made on the way as others: those who read them have begun together, so they count the same items from
+the same start (LAWS 3.3).
+Windows that return their items make a stream no smaller (sharing paper, 3.3.2): they are made where the answer is.
 A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
 
 What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inputs`):
 
-* A stream that may have accents is sent in whole items: an accent may name any path, and must hold for items that are
-  buffered elsewhere. It is made neither into windows nor into tuples on the way, for these would depend on when the
-  first subscriber began.
+* The items of a stream that may have accents are sent in parts as any others: what an accent says of a path is sent
+  with the paths that it names (`peers/narrowing.py`). It is made into windows and tuples unless it has evolved already,
+  and a reader would have to know how; or it has declared domains; or the query reads a path that whoever makes them
+  does not; or, for windows, a path is aggregated under conditions of its own, which are foundation (LAWS 4.6) for some
+  readers and not for others.
 * A stream of updates is sent unchanged, and so is one of several partitions: merging them would hide which item is late
 in its own partition (LAWS 3.2).
 * A stream of JSON is sent unchanged, as lines: parts of its items, written as XML, would have lost their types (LAWS
@@ -26,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from anabranch.branch.remote.queries import can_travel, waits, why_not_sent
+from anabranch.branch.remote.queries import can_travel, reads_alike, reads_the_same, waits, why_not_sent
 from anabranch.errors import AnabranchError, UsageError
-from anabranch.language import ast, check, parse
+from anabranch.language import ast, check, parse, print_query
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
@@ -42,7 +45,7 @@ from anabranch.sharing.normalize import tree_of, unjoined, unwindowed
 from anabranch.sharing.render import render_join
 from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps, paths_of
 from anabranch.stream.reading.source import first_format
 from anabranch.stream.schema import Schema
 
@@ -58,6 +61,8 @@ class QueryNeeds:
     query: ast.Query | None = field(default=None, compare=False, repr=False)
     kind: JoinKind = "apart"
     """How its inputs meet."""
+    gathered: str | None = None
+    """Why its windows are made where it is answered, though their values would be enough."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -88,7 +93,7 @@ def need_of(
         stays = "nothing is known of how its inputs meet"
         return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
-    travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
+    travels = tree.window is not None and not tree.outputs
     if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
         travels = False  # the values would not be enough
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
@@ -103,9 +108,9 @@ def provides(flow: Form, need: Form) -> bool:
     """Whether a flow provides what is needed."""
     match flow, need:
         case PropertyTree(), PropertyTree():
-            return flow.stream == need.stream and matches(flow, need)
+            return flow.stream == need.stream and _need_the_same(flow, need) and matches(flow, need)
         case PropertyForest(), PropertyForest():
-            return isinstance(level(flow, need), FullResults) and join_matches(flow, need)
+            return _tuples_need_the_same(flow, need) and join_matches(flow, need)
         case _:
             return False
 
@@ -121,12 +126,25 @@ def widened(flow: Form, need: Form) -> Form | None:
     """
     match flow, need:
         case PropertyTree(), PropertyTree() if flow.stream == need.stream:
-            return alike(merge(flow, need))
-        case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
+            return alike(merge(flow if _need_the_same(flow, need) else unwindowed(flow), need))
+        case PropertyForest(), PropertyForest() if _tuples_need_the_same(flow, need):
             merged = merge_joins(flow, need)
             return alike_tuples(merged) if merged else None
         case _:
             return None
+
+
+def _need_the_same(flow: PropertyTree, need: PropertyTree) -> bool:
+    """Whether windows need the same paths, so that whoever makes them hears of all that a reader needs (LAWS 4.6)."""
+    if flow.window is None or need.window is None:
+        return True
+    return paths_of(flow.window.pre) == paths_of(need.window.pre)
+
+
+def _tuples_need_the_same(flow: PropertyForest, need: PropertyForest) -> bool:
+    """Whether one join gives the tuples of both, and its windows need the same paths."""
+    pairs = zip(flow.trees, need.trees, strict=False)
+    return isinstance(level(flow, need), FullResults) and all(_need_the_same(*each) for each in pairs)
 
 
 def alike(tree: PropertyTree) -> PropertyTree:
@@ -161,12 +179,14 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
     return merge_inputs(unjoined(form))
 
 
-def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
-    """What a query receives of its streams."""
+def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream], evolved: Collection[str] = ()) -> QueryNeeds:
+    """What a query receives of its streams, of which some have `evolved` by now."""
     _check_formats(need, streams)
-    inputs = _sent_inputs(need.inputs, window_references(need), streams, need.kind, timed=depends_on_time(need))
-    stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
-    return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays)
+    gathered = next(filter(None, (_why_gathered(need, each, streams, evolved) for each in need.inputs)), None)
+    trees = need.inputs if gathered is None else map(unwindowed, need.inputs)
+    inputs = _sent_inputs(trees, window_references(need), streams, need.kind, timed=depends_on_time(need))
+    stays = need.stays or (_stays(need, need.join, streams, evolved) if need.join else None)
+    return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays, gathered=gathered)
 
 
 def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> None:
@@ -195,7 +215,9 @@ def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) ->
     )
 
 
-def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
+def _stays(
+    need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream], evolved: Collection[str]
+) -> str | None:
     """Why a join cannot be made on the way."""
     assert need.query is not None
     for name in need.streams:
@@ -206,8 +228,12 @@ def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, Registe
             return f"stream '{name}' has several partitions"
         if stream.source.format == "json":
             return f"stream '{name}' is JSON"
-        if stream.accents:
-            return f"stream '{name}' may have accents"
+        if stream.accents and name in evolved:
+            return f"stream '{name}' has evolved"
+        if stream.accents and stream.source.domains:
+            return f"stream '{name}' may have accents, and has declared domains"
+    if any(streams[name].accents for name in need.streams) and not reads_the_same(need.query, join):
+        return "its streams may have accents, and the query reads more than its tuples"
     if waits(need.query, join, {name: streams[name].source.time for name in need.streams}):
         return "it has to wait for the end of its streams"
     return None
@@ -229,7 +255,7 @@ def _sent_inputs(
         if is_sent_verbatim(stream) or places is None or (timed and time is None):
             inputs.append(whole(tree.stream, tree.schema))
             continue
-        carried = whole_items(unwindowed(tree)) if stream.accents else tree
+        carried = tree
         if carried.window is None:
             told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
             if timed and time is not None:
@@ -242,6 +268,25 @@ def _sent_inputs(
                 carried = whole(tree.stream, tree.schema)
         inputs.append(carried)
     return tuple(inputs)
+
+
+def _why_gathered(
+    need: QueryNeeds, tree: PropertyTree, streams: Mapping[str, RegisteredStream], evolved: Collection[str]
+) -> str | None:
+    """Why windows that may have accents between them cannot be made on the way; None where they can."""
+    stream = streams[tree.stream]
+    if not stream.accents or tree.window is None:
+        return None
+    if tree.stream in evolved:
+        return f"stream '{tree.stream}' has evolved"
+    if stream.source.domains:
+        return f"stream '{tree.stream}' has declared domains"
+    if any(each.pre for each in tree.aggregates):
+        return f"stream '{tree.stream}' may have accents, and values are aggregated under conditions of their own"
+    assert need.query is not None
+    if not reads_alike(print_query(need.query), tree):
+        return f"stream '{tree.stream}' may have accents, and the query reads more than its windows"
+    return None
 
 
 def carries_path(tree: PropertyTree, path: Steps) -> bool:
@@ -269,15 +314,6 @@ def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate 
 def is_sent_verbatim(stream: RegisteredStream) -> bool:
     """Whether a stream is always sent unchanged."""
     return stream.source.updates or len(stream.source.partitions) > 1 or stream.source.format == "json"
-
-
-def whole_items(tree: PropertyTree) -> PropertyTree:
-    """The same items, complete."""
-    guards = tree.guards
-    if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
-        return tree
-    items = [OutputAnnotation(path, guard) for path, guard in guards.items() if len(path) == ITEM]
-    return tree_of(tree.stream, items, None, (), tree.schema)
 
 
 def depends_on_time(need: QueryNeeds) -> bool:

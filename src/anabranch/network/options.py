@@ -282,6 +282,8 @@ class Options:
             words = f"joined at {at}, the subscriber's: {words}"
         elif need.stays is not None:
             words = f"joined at {at}, for {need.stays}: {words}"
+        elif need.gathered is not None:
+            words = f"windows made at {at}, for {need.gathered}: {words}"
         anchors = tuple(each.anchor.name for each in brought)
         return Option(words, anchors, changes, added, reads, price, self._share(brought))
 

@@ -9,8 +9,8 @@ Three strategies can be compared:
 Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest found by then.
 Then subscriptions with a flow of their own are planned again, if that makes the whole cheaper: so the order of
 registration does not decide for ever.
-A subscription that ends frees what only it needed; flows stay as wide as they are, for the next one, until a link is
-overloaded: then its flows are narrowed to what is still needed (section 4).
+A subscription that ends frees what only it needed, and the flows that it shared are narrowed to what is still needed
+(section 4), except windows and joins that have begun.
 
 Only this class holds a catalogue; each change is returned as a `Decision`, with the steps to it.
 """
@@ -27,8 +27,8 @@ from anabranch.network.catalogue import Catalogue, Flow, Step, Subscription, ste
 from anabranch.network.description import Network, Strategy
 from anabranch.network.estimates import Estimates, Form, Sample, sample_of
 from anabranch.network.needs import QueryNeeds, fed_inputs, inputs_of, need_of, provides, sent_needs, whole, widened
-from anabranch.network.options import Option, Options, is_loose, shortage, total
-from anabranch.network.topology import Link, Topology
+from anabranch.network.options import Option, Options, is_loose, total
+from anabranch.network.topology import Topology
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
@@ -55,7 +55,7 @@ class Decision:
     complete: bool = True
     """Whether there was time to price all options."""
     narrowed: tuple[str, ...] = ()
-    """Flows that were narrowed because a link was overloaded."""
+    """Flows that were narrowed because nobody needs the rest of them any more."""
     moved: tuple[str, ...] = ()
     """Other subscriptions that are now answered from other flows."""
 
@@ -87,6 +87,8 @@ class Planner:
         self.begun: frozenset[str] = frozenset()
         """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
         and while there are any, a subscription is not moved to other flows."""
+        self.evolved: frozenset[str] = frozenset()
+        """The streams that have evolved by now: those who begin behind an accent get no windows."""
         self._clock = clock
         self._sent_needs = sent_needs
         self._fed_inputs = fed_inputs
@@ -97,7 +99,9 @@ class Planner:
         self.catalogue = Catalogue({each.name: each for each in streams}, {})
 
     @staticmethod
-    def over(network: Network, strategy: Strategy | None = None) -> Planner:
+    def over(
+        network: Network, strategy: Strategy | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> Planner:
         """The planner of a described network, before any subscription."""
         streams = network.streams
         planner = Planner(
@@ -107,16 +111,19 @@ class Planner:
             {name: each.source.schema for name, each in streams.items() if each.source.schema},
             strategy=strategy or network.strategy,
             budget=network.budget,
-            sent_needs=lambda need: sent_needs(need, streams),
+            clock=clock,
+            sent_needs=lambda need: sent_needs(need, streams, planner.evolved),
             fed_inputs=lambda join: fed_inputs(join, streams),
         )
         planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
         return planner
 
     @staticmethod
-    def of(network: Network, strategy: Strategy | None = None) -> tuple[Planner, list[Decision]]:
+    def of(
+        network: Network, strategy: Strategy | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> tuple[Planner, list[Decision]]:
         """The same with all registered subscriptions."""
-        planner = Planner.over(network, strategy)
+        planner = Planner.over(network, strategy, clock)
         asked = network.subscriptions.values()
         return planner, [
             planner.register(each.name, each.text, each.at, by=each.by, label=str(each.file)) for each in asked
@@ -143,18 +150,14 @@ class Planner:
                 raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered", hint=hint)
         need = self._sent_needs(need)
         old = self.catalogue
-        narrowed: tuple[str, ...] = ()
         options, complete = self._options(need, at, begun)
         chosen = min(options, key=lambda each: each.price)
-        if chosen.price.short > 0 and (narrowed := self._narrow_short(chosen)):
-            options, complete = self._options(need, at, begun)
-            chosen = min(options, key=lambda each: each.price)
         self._take(chosen, Subscription(name, at, by or at, text, need, chosen.reads))
         moved = self._settle(name, begun) if self.strategy == "widening" and not self.begun else ()
         others = sorted((each for each in options if each is not chosen), key=lambda each: each.price)[:_MOST_KEPT]
         seconds = self._clock() - begun
         changes = steps(old, self.catalogue)
-        return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, narrowed, moved)
+        return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, moved=moved)
 
     def resume(self, catalogue: Catalogue, number: int) -> None:
         """Continue with a catalogue that is in force; `number` is the largest number of a flow so far."""
@@ -214,14 +217,17 @@ class Planner:
         return tuple(moved)
 
     def cancel(self, *names: str) -> Decision:
-        """End subscriptions, and the flows that only they needed."""
+        """End subscriptions and the flows that only they needed, and narrow those that they shared."""
         for name in names:
             if name not in self.catalogue.subscriptions:
                 hint = did_you_mean(name, self.catalogue.subscriptions)
                 raise UsageError(f"there is no subscription '{name}'", hint=hint)
         old = self.catalogue
+        shared = {flow for name in names for each in old.subscriptions[name].reads for flow in (each, *old.above(each))}
         self.catalogue = self._without_ended(old.without(names))
-        return Decision(f"cancel {', '.join(names) or 'nothing'}", steps(old, self.catalogue))
+        narrowed = self.narrow(shared & self.catalogue.flows.keys()) if self.strategy == "widening" else ()
+        about = f"cancel {', '.join(names) or 'nothing'}"
+        return Decision(about, steps(old, self.catalogue), narrowed=narrowed)
 
     def leave(self, thin: str) -> Decision:
         """Remove a thin peer: its subscriptions end; its streams end separately (`end_stream`)."""
@@ -265,18 +271,6 @@ class Planner:
         return Catalogue(flows, catalogue.subscriptions)
 
     # --- narrowing ------------------------------------------------------------------------------------------
-
-    def _narrow_short(self, option: Option) -> tuple[str, ...]:
-        """Narrow the flows over links that an option would overload, and the flows made from them."""
-        used = (*option.added, *(self.catalogue.flows[name] for name in option.changes))
-        links = {self._link(each) for each in used if each.before}
-        more = max(option.price.traffic, 0.0)
-        short = [each for each in links if shortage(self.catalogue, each, more, self.topology, self.estimates) > 0]
-        on_them = [each for each in self.catalogue.hops if each.before and self._link(each) in short]
-        return self.narrow({name for each in on_them for name in self.catalogue.below(each.name)})
-
-    def _link(self, hop: Flow) -> Link:
-        return self.topology.link(hop.made_at, hop.at)
 
     def narrow(self, names: set[str]) -> tuple[str, ...]:
         """Narrow some flows to what is still needed; gives the narrowed ones."""

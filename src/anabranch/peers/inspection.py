@@ -12,14 +12,18 @@ from pathlib import Path
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.description import Network
 from anabranch.network.explanation import Rates, parts
+from anabranch.network.needs import is_sent_verbatim
 from anabranch.network.planner import Planner
+from anabranch.peers.narrowing import stays_whole
 from anabranch.peers.peer import checkpoint_of, record_of
 from anabranch.peers.records import SavedPlan
 from anabranch.spark.answers.log import AnswerLog, empty_answer
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.evolution.views import known_log
 from anabranch.spark.intake.folders import listing
+from anabranch.spark.plan.files import Plans
 
 _MOST_EPOCHS = 1_000
 """The most epochs of a peer whose work is summed, the newest."""
@@ -58,6 +62,21 @@ class RanNetwork:
         }
         work = {peer: float(self._read(peer)) for peer in self._peers()}
         return Rates(flows, parts(work), True, {name: each.by for name, each in self.network.streams.items()})
+
+    def sent_whole(self) -> Iterator[str]:
+        """For each stream of which all is sent behind its accents, a sentence that says why."""
+        for name, stream in self.network.streams.items():
+            if stream.at not in self._peers():
+                continue
+            checkpoint = self._checkpoint(stream.at)
+            last, plan = Manifests(checkpoint.manifests).newest(), Plans(checkpoint).newest()
+            if last is None or plan is None or name not in last.evolution or is_sent_verbatim(stream):
+                continue
+            known = plan.stream(name)
+            log = known_log(checkpoint.evolution, known, last.evolution[name], {})
+            why = stays_whole(log, plan.axes(known.source) or ())
+            if why is not None:
+                yield f"all of {name} is sent, for {why}"
 
     def _seconds(self, planner: Planner, stream: str) -> float:
         """The time that a stream's files cover, by the rate of its sample."""

@@ -94,10 +94,20 @@ class Link:
         return [(each, (path / each).read_bytes()) for each in found]
 
     def take(self, partition: int, name: str, data: bytes) -> None:
-        """Append a document that was made elsewhere, unless it is there, or has been."""
+        """Append a document that was made elsewhere, unless it is there, or has been; the first of a plan starts anew.
+
+        Then its reader has not read the log before, and whoever hands it on has handed everything on.
+        """
         path = self.paths[partition]
-        if name > max(_names(path), default=""):
+        before = _names(path)
+        if name > max(before, default=""):
+            for each in before if name.endswith(_FIRST) else ():
+                (path / each).unlink()
             durable.publish(path / name, data)
+
+    def newest(self) -> list[str]:
+        """By partition: the name of the newest document, or nothing."""
+        return [max(_names(path), default="") for path in self.paths]
 
     def reached(self, plan: int) -> tuple[str, ...]:
         """By partition: the position in what another link received under a plan; earlier plans are complete."""
@@ -114,15 +124,28 @@ class Link:
         """Remove the log, which has no readers any more."""
         rmtree(self.folder, ignore_errors=True)
 
+    def is_begun(self, plan: int) -> bool:
+        """Whether all partitions have what was sent first under a plan."""
+        return all(name >= _name(plan) for name in self.newest())
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever sent."""
         return not any(map(_names, self.paths))
 
 
+def is_behind(name: str, plan: int) -> bool:
+    """Whether a document was made under a later plan."""
+    return name >= _name(plan + 1)
+
+
 def _name(plan: int, number: int | None = None) -> str:
     """The name of a document, or the prefix of all names of a plan."""
     return f"{plan:06}-" if number is None else f"{plan:06}-{number:010}.xml"
+
+
+_FIRST = _name(0, 0).removeprefix(_name(0))
+"""The end of the name of what a new reader must know."""
 
 
 def _names(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ On a machine that is too busy to start the queries, peers are driven by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +31,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.drivers import SteppedTrunk
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.hosts.local_host import LocalHost
 from anabranch.spark.hosts.spark_host import SparkHost, pool_of
 from anabranch.spark.hosts.streamed import PoolUsage, StreamedTrunk
 from anabranch.spark.intake.folders import listing
@@ -115,9 +116,13 @@ class Peer:
         self.sender = Sender(self.runner.checkpoint, self.record, self.links)
         self.program = PeerProgram()
 
-    def want(self, program: PeerProgram, plan: int) -> None:
-        """Set the program, under a plan with a number; everything read before has been sent."""
+    def want(self, program: PeerProgram, plan: int, new: Collection[str] = ()) -> None:
+        """Set the program, under a plan with a number, with which some subscriptions are new.
+
+        Everything read before has been sent.
+        """
         self.program, self.plan = program, plan
+        self.sender.begin(program, new)
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
@@ -225,6 +230,15 @@ Open: TypeAlias = Callable[[str, Path], EpochRunner]
 """Opens the runner of a peer, by name, in a folder."""
 
 
+def in_process(settings: Settings, held: ExitStack) -> Open:
+    """Peers whose epochs run in this process, without a JVM, as long as `held` is open."""
+
+    def opened(name: str, folder: Path) -> EpochRunner:
+        return held.enter_context(TrunkRunner(None, folder, settings, lambda epoch: None))
+
+    return opened
+
+
 def on_spark(
     session: Session | None, settings: Settings, on_epoch: Callable[[str, Epoch], None], held: ExitStack
 ) -> Open:
@@ -240,18 +254,23 @@ def on_spark(
 class TrunkRunner:
     """Runs the epochs of a peer on a trunk; as a context it holds the trunk's checkpoint."""
 
-    def __init__(self, session: Session, folder: Path, settings: Settings, on_epoch: Callable[[Epoch], None]) -> None:
+    def __init__(
+        self, session: Session | None, folder: Path, settings: Settings, on_epoch: Callable[[Epoch], None]
+    ) -> None:
+        """Without a session, epochs run in this process."""
         self.worked = Worked()
         self._tell = on_epoch
         self._session = session
-        self._trunk = Trunk(SparkHost(session), folder, settings, listener=Listener(self._take))
+        host = LocalHost() if session is None else SparkHost(session)
+        self._trunk = Trunk(host, folder, settings, listener=Listener(self._take))
         self._reads = False
 
     def __enter__(self) -> TrunkRunner:
         self._trunk.__enter__()
         self.checkpoint = self._trunk.checkpoint
         self._driven: SteppedTrunk | StreamedTrunk = SteppedTrunk(self._trunk)
-        self._usage = PoolUsage(self._session, pool_of(self.checkpoint))
+        pool = pool_of(self.checkpoint)
+        self._usage = None if self._session is None else PoolUsage(self._session, pool)
         return self
 
     def __exit__(
@@ -271,6 +290,8 @@ class TrunkRunner:
             self._driven.run()
 
     def start(self) -> bool:
+        if self._session is None:
+            return False
         if self._reads and isinstance(self._driven, SteppedTrunk):
             streamed = StreamedTrunk(self._trunk)
             if not streamed.start():
@@ -293,5 +314,5 @@ class TrunkRunner:
         worked.items += epoch.manifest.items
         worked.bytes_read += epoch.manifest.bytes_read
         worked.cpu_s += epoch.cpu
-        worked.executor_cpu_s = self._usage.seconds()
+        worked.executor_cpu_s = 0.0 if self._usage is None else self._usage.seconds()
         self._tell(epoch)

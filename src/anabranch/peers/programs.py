@@ -14,17 +14,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from anabranch.branch.remote.written import write_sent, write_tuples
+from anabranch.branch.remote.written import write_reading, write_sent, write_tuples
+from anabranch.errors import UsageError
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
-from anabranch.network.catalogue import Catalogue, Flow
+from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbatim, window_references
+from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbatim, window_references, with_paths
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
+from anabranch.predicate import EVERYTHING
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows
-from anabranch.sharing.tree import PropertyTree
+from anabranch.sharing.normalize import tree_of
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadTuples, ReadWindows
+from anabranch.sharing.render import render
+from anabranch.sharing.tree import ITEM, PropertyTree, Steps
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -62,6 +66,22 @@ class MadeFlow:
     kind: Literal["selection", "whole", "results"]
     root: str = ""
     """The root of the documents with its results."""
+    form: PropertyTree | None = None
+    """The items of a selection, and the parts of them that are sent."""
+    behind: tuple[str, ...] = ()
+    """The subscriptions that depend on it (`identity`)."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it carries less than all of its stream."""
+        return self.form is not None and all(len(each.path) >= ITEM for each in self.form.outputs)
+
+    def projection(self, paths: Iterable[Steps]) -> str:
+        """The query for the parts of every item that are sent of some, and what it has at further paths."""
+        assert self.form is not None
+        outputs = [replace(each, condition=EVERYTHING) for each in self.form.outputs]
+        every = tree_of(self.stream, outputs, None, (), self.form.schema)
+        return render(with_paths(every, paths))
 
 
 @dataclass
@@ -101,6 +121,10 @@ class Sources:
         """The stream that a flow of items or windows comes from."""
         (stream,) = flow.streams
         return self.registered[stream]
+
+    def may_evolve(self, flow: Flow) -> bool:
+        """Whether one of the streams that a flow comes from may have accents."""
+        return any(self.registered[name].accents for name in flow.streams)
 
     def link(self, flow: Flow) -> Link:
         """The log of a flow."""
@@ -145,13 +169,19 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                 continue
             case HandOn():
                 found = MadeFlow(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")
+            case Ask() if (tuples := _tuples(catalogue, given)) is not None and sources.may_evolve(flow):
+                assert isinstance(flow.form, PropertyForest), "tuples are made into tuples"
+                read = ReadTuples(flow.abstract, tuples, given[0], sends=True)
+                found = MadeFlow(flow.name, given[0], write_reading(read), "results", f"<{flow.form.tuple_path[0]}/>")
             case Ask(asked, names, sends):
                 text = over(asked, dict(zip(names, given, strict=True)))
                 found = MadeFlow(flow.name, given[0], text, "selection")
                 if sends:
                     assert isinstance(flow.form, PropertyForest)
                     root = f"<{flow.form.tuple_path[0]}/>"
-                    found = MadeFlow(flow.name, given[0], write_tuples(text), "results", root)
+                    found = MadeFlow(
+                        flow.name, given[0], write_tuples(text, evolving=sources.may_evolve(flow)), "results", root
+                    )
             case MakeWindows() | CombineWindows() as windows:
                 found = MadeFlow(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
         reads(peer, given)
@@ -159,21 +189,52 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
             origin = sources.origin(flow)
             if is_sent_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
                 found = replace(found, kind="whole")
+            assert isinstance(flow.form, PropertyTree)
+            behind = (catalogue.subscriptions[name] for name in catalogue.behind(flow.name))
+            found = replace(found, form=flow.form, behind=tuple(map(identity, behind)))
             made[peer].courses[found.stream] = axes(flow.streams[0], origin, needs)
         made[peer].made.append(found)
     for each in catalogue.subscriptions.values():
         given = arriving(catalogue, each)
         reads(each.at, given)
         match answering(catalogue, each, given):
+            case Ask() if (tuples := _tuples(catalogue, given)) and sources.may_evolve(catalogue.flows[given[0]]):
+                text = write_reading(ReadTuples(each.text, tuples, given[0]))
             case Ask(asked, names):
                 text = over(asked, dict(zip(names, given, strict=True)), edited)
             case ReadWindows() as windows_read:
                 text = write_sent(windows_read, given[0])
         made[each.at].answers[each.name] = text
-    clocked = {each for each in dated if sources.registered[each].source.time is None}
+    clocked = merged_by_arrival(needs, sources.registered)
     for program in made.values():
         program.in_turn = any(not clocked.isdisjoint(catalogue.flows[each].streams) for each in program.streams)
     return made
+
+
+def _tuples(catalogue: Catalogue, given: tuple[str, ...]) -> PropertyForest | None:
+    """The tuples that a reader gets; None where it gets items."""
+    form = catalogue.flows[given[0]].form
+    return form if isinstance(form, PropertyForest) else None
+
+
+def identity(subscription: Subscription) -> str:
+    """What tells a subscription from others, also from one that had its name before."""
+    return f"{subscription.name} {subscription.text}"
+
+
+def merged_by_arrival(needs: Iterable[QueryNeeds], streams: Mapping[str, RegisteredStream]) -> set[str]:
+    """The streams that are merged with others, or asked when something came, and do not say their times."""
+    dated = {stream for need in needs if depends_on_time(need) for stream in need.streams}
+    return {each for each in dated if streams[each].source.time is None}
+
+
+def check_declared_times(needs: Iterable[QueryNeeds], streams: Mapping[str, RegisteredStream]) -> None:
+    """Refuse what a network that runs in parts cannot answer."""
+    if merged_by_arrival(needs, streams):
+        raise UsageError(
+            "streams that declare no time are merged by their arrival, which parts of a network cannot compare",
+            hint="declare their 'time', or run all super-peers in one process",
+        )
 
 
 def is_items(flow: Flow) -> bool:

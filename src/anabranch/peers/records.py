@@ -6,8 +6,8 @@ The registered streams are saved, too: a later start without one of them must kn
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,44 +44,82 @@ class SavedPlan:
     """All streams that are read in one of the two."""
 
     def save(self, path: Path) -> None:
-        fields = {
+        durable.replace(path, durable.sealed(self.written(path.parent)))
+
+    def written(self, folder: Path) -> dict[str, Any]:
+        """The plan as JSON, with paths that are relative to the folder of the network."""
+        return {
             "version": _VERSION,
             "plan": self.number,
             "flows": self.flows,
             "now": _written(self.now),
             "before": None if self.before is None else _written(self.before),
-            "streams": [_written_stream(each, path.parent) for each in self.streams.values()],
+            "streams": [_written_stream(each, folder) for each in self.streams.values()],
         }
-        durable.replace(path, durable.sealed(fields))
 
     @staticmethod
     def load(path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> SavedPlan:
         """Load a plan; `places` are the super-peers of streams."""
-        found = _fields(path)
-        before = found["before"]
+        return SavedPlan.read(_fields(path), streams_of(path), places, schemas, need)
+
+    @staticmethod
+    def read(
+        written: Mapping[str, Any],
+        streams: Mapping[str, RegisteredStream],
+        places: Mapping[str, str],
+        schemas: Mapping[str, Schema],
+        need: NeedOf,
+    ) -> SavedPlan:
+        """A plan that was written, with its streams as they are known here."""
+        before = written["before"]
         return SavedPlan(
-            found["plan"],
-            found["flows"],
-            _read(found["now"], places, schemas, need),
+            written["plan"],
+            written["flows"],
+            _read(written["now"], places, schemas, need),
             None if before is None else _read(before, places, schemas, need),
-            streams_of(path),
+            streams,
         )
 
 
 def streams_of(path: Path) -> dict[str, RegisteredStream]:
     """The streams of a saved plan."""
-    found = (_read_stream(each, path.parent) for each in _fields(path)["streams"])
+    return written_streams(_fields(path), path.parent)
+
+
+def written_streams(written: Mapping[str, Any], folder: Path) -> dict[str, RegisteredStream]:
+    """The streams of a plan that was written in the folder of a network, perhaps by another part."""
+    _check_version(written, "the plan of the network", "run all its parts with releases that read the same version")
+    found = (_read_stream(each, folder) for each in written["streams"])
     return {each.source.name: each for each in found}
+
+
+def with_own_paths(
+    streams: Mapping[str, RegisteredStream], here: Collection[str], own: Mapping[str, RegisteredStream]
+) -> tuple[dict[str, RegisteredStream], str | None]:
+    """Streams of a plan that was made elsewhere; those that come in `here` have the paths that they have among `own`.
+
+    Also gives the name of one that comes in here and is not there.
+    """
+    found = dict(streams)
+    for name, each in streams.items():
+        if each.at in here:
+            mine = own.get(name)
+            if mine is None or mine.at != each.at or len(mine.source.partitions) != len(each.source.partitions):
+                return found, name
+            found[name] = replace(each, source=replace(each.source, path=mine.source.path, more=mine.source.more))
+    return found, None
 
 
 def _fields(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = durable.unsealed(path)
-    if (version := found.get("version", 1)) != _VERSION:
-        raise StateError(
-            f"the plan '{path}' is of version {version}, and this release reads version {_VERSION}",
-            hint="use the release that wrote it, or begin with a new checkpoint",
-        )
+    _check_version(found, f"the plan '{path}'", "use the release that wrote it, or begin with a new checkpoint")
     return found
+
+
+def _check_version(written: Mapping[str, Any], what: str, hint: str) -> None:
+    version = written.get("version", 1)
+    if version != _VERSION:
+        raise StateError(f"{what} is of version {version}, and this release reads version {_VERSION}", hint=hint)
 
 
 def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ A subscription always stays with the flows it began with, since it would lose it
 are free.
 
 A network may be run in parts, each with some of its super-peers in a process of its own, also on another machine
-(`transport.py`); then its plan is made once, and stays.
+(`transport.py`); then the part with the first super-peer plans, and all of them change over together (`parts.py`).
 
 A started network runs until it is stopped, on a thread of its own.
 Where epochs are triggered by Spark the thread waits for them and sends each on as soon as it is committed; otherwise it
@@ -19,24 +19,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
+from typing import Any
 
-from anabranch.errors import UsageError, did_you_mean
+from anabranch.errors import UsageError
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.description import Network, RegisteredStream, ThinPeer
 from anabranch.network.estimates import sample_of
 from anabranch.network.planner import Decision, Planner
-from anabranch.peers.peer import Open, Peer, TrunkRunner, Worked, checkpoint_of, on_spark, record_of
-from anabranch.peers.programs import FLOW_PREFIX
-from anabranch.peers.records import SavedPlan, streams_of
-from anabranch.peers.sending import Sent
+from anabranch.peers.parts import ChangeInterrupted, NetworkPart
+from anabranch.peers.peer import Open, Peer, checkpoint_of, on_spark, record_of
+from anabranch.peers.programs import FLOW_PREFIX, check_declared_times
+from anabranch.peers.records import SavedPlan, streams_of, with_own_paths, written_streams
 from anabranch.peers.team import Team
 from anabranch.peers.transport import Transport
+from anabranch.peers.usage import NetworkUsage
 from anabranch.spark.answers.log import empty_answer
-from anabranch.spark.checkpoint import durable
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import Session
@@ -44,22 +45,12 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import EPOCH_BYTES, Settings
 
-
-@dataclass(frozen=True)
-class NetworkUsage:
-    """The usage of a network."""
-
-    flows: Mapping[str, Sent]
-    """By flow over a link, including ended ones."""
-    links: Mapping[tuple[str, str], int]
-    """Bytes by direction, of flows that have not ended."""
-    peers: Mapping[str, Worked]
-
-
 _MOST_IN_PARALLEL = 4
 """The most peers that are run in parallel."""
 _POLL_SECONDS = 0.2
 """Seconds between two polls of a running network, if no peer commits an epoch before."""
+_QUICK_SECONDS = 0.05
+"""The same, while other parts of the network wait for this one."""
 
 
 class RunningNetwork:
@@ -77,17 +68,23 @@ class RunningNetwork:
         here: Collection[str] = (),
         on_warning: Callable[[str], None] | None = None,
         wanted: Callable[[], bool] = lambda: True,
+        describe: Callable[[], Network] | None = None,
     ) -> None:
         """`runner` opens the peers' epoch runners; by default, trunks on Spark.
 
         Where only the super-peers `here` are run in this process, the others are elsewhere; they, and brokers, are
         waited for as long as `wanted` holds.
+        When it is told of a stream that comes in here, `describe` says where that is, on this machine.
         """
+        self._describe = describe or (lambda: network)
         self._wanted = wanted
         self.topology = network.topology
-        self._here = _part(network, here)
+        self._here = network.part(here)
         self._warn = on_warning or (lambda message: None)
         self._transport: Transport | None = None
+        self._part: NetworkPart | None = None
+        self._is_reconciled = True
+        """Whether changes of the description since the last run have been planned."""
         self.thin = dict(network.thin)
         self.streams = dict(network.streams)
         self._network = network
@@ -137,8 +134,8 @@ class RunningNetwork:
                 assert self._network.link is not None, "a part has links to others"
                 links = self._network.link
                 self._transport = Transport(links, self._here[0], self._folder, self._warn, self._fail, self._wanted)
+                held.callback(self._transport.stop)
                 self._plan_in_parts(self._transport)
-                self._transport.start(*self._team.carried(links.between))
             else:
                 self._plan()
             held.pop_all()
@@ -148,43 +145,73 @@ class RunningNetwork:
         self._failure = self._failure or error
 
     def _plan_in_parts(self, transport: Transport) -> None:
-        """Make the plan where the first super-peer is, and take it from there elsewhere; it stays."""
-        path, leads = self._team.record, self.topology.peers[0] in self._here
-        if not path.exists() and not leads:
-            durable.replace(path, transport.await_plan())
-            self.planner = Planner.over(self._network)
-            planned = self._saved(path)
-            self.planner.resume(planned.now, planned.flows)
-            self._team.join(planned)
+        """Take up the plan of an earlier run, or begin: where the first super-peer is, plans are made."""
+        part = self._part = NetworkPart(
+            self._team,
+            transport,
+            self.topology.peers,
+            self.topology.peers[0] in self._here,
+            self._folder,
+            self._published_plan,
+            self._check_part,
+            self._warn,
+        )
+        planned = self._resume()
+        part.take_up(planned)
+        if part.leads:
+            part.catch_up()
+            transport.start()
+            if not part.has_begun:
+                part.begin(self._first_plan(planned))
+            self._team.everywhere, self._team.everyone = part.give, part.read_so_far
+            self._is_reconciled = False
         else:
-            self._plan()
-            if leads:
-                transport.publish_plan(path.read_bytes())
-        known = {name: (each.at, each.text) for name, each in self.catalogue.subscriptions.items()}
-        if known != {name: (each.at, each.text) for name, each in self._network.subscriptions.items()}:
-            raise UsageError(
-                "the subscriptions of a network that runs in parts stay as they were planned first",
-                hint="begin with a new checkpoint and other topics",
-            )
-        if any(peer.program.in_turn for peer in self.peers.values()):
-            raise UsageError(
-                "streams that declare no time are merged by their arrival, which parts of a network cannot compare",
-                hint="declare their 'time', or run all super-peers in one process",
-            )
+            transport.follow(part.done.number)
+            transport.start()
+            if planned is None:
+                part.await_plan()
 
-    def _saved(self, path: Path) -> SavedPlan:
+    def _first_plan(self, planned: SavedPlan | None) -> SavedPlan:
+        """The first plan that is published: with all that is registered, unless there is one."""
+        if planned is not None or self._team.planned.number:
+            return replace(self._team.planned, before=self._team.planned.before or Catalogue({}, {}))
+        self._register_all()
+        return self._team.next_plan(self.catalogue, self.planner.numbered)
+
+    def _published_plan(self, written: Mapping[str, Any]) -> SavedPlan | str:
+        """A plan that the leader has published, or the name of a stream that comes in here and is not described yet."""
+        assert self._part is not None, "a plan is published to parts"
+        streams = written_streams(written, self._folder)
+        if not self._part.leads:
+            known = {name: each for name, each in self.streams.items() if name in self.catalogue.flows}
+            streams, unknown = with_own_paths(streams, self.peers, {**self._describe().streams, **known})
+            if unknown is not None:
+                return unknown
+        self.streams |= streams
+        self.planner = Planner.over(replace(self._network, streams=self.streams))
         places = {name: each.at for name, each in self.streams.items()}
-        return SavedPlan.load(path, places, self.planner.schemas, self.planner.need_of)
+        planned = SavedPlan.read(written, streams, places, self.planner.schemas, self.planner.need_of)
+        self.planner.resume(planned.now, planned.flows)
+        return planned
+
+    def _check_part(self) -> None:
+        self._raise_failure()
+        if self._stopping.is_set() or not self._wanted():
+            raise ChangeInterrupted("stopped before all parts of the network had a new plan")
 
     def _hear(self, peer: str, epoch: Epoch) -> None:
         self._on_epoch(peer, epoch)
         if self._team.by_itself:
             self._committed.put(peer)
 
-    def _plan(self) -> None:
-        """Continue with the saved plan, or start with all that is registered."""
+    def _resume(self) -> SavedPlan | None:
+        """The saved plan, if there is one; a part that follows knows the streams of its plan only."""
         path = self._team.record
-        for name, each in streams_of(path).items() if path.exists() else ():
+        saved = streams_of(path) if path.exists() else {}
+        if self._part is not None and not self._part.leads:
+            for name in self.streams.keys() - saved.keys():
+                del self.streams[name]
+        for name, each in saved.items():
             if name not in self.streams or self.streams[name].at != each.at:
                 self.streams[name] = each  # as it was registered, so that it can end
             elif self.streams[name].accents is not each.accents:
@@ -192,18 +219,36 @@ class RunningNetwork:
                 message = f"the stream '{name}' was declared to have {had}accents until now"
                 raise UsageError(message, hint="give the stream another name")
         self.planner = Planner.over(replace(self._network, streams=self.streams))
-        if path.exists():
-            planned = self._saved(path)
-            self.planner.resume(planned.now, planned.flows)
-            self._team.take_up(planned)
-            if self._transport is None:
-                self._reconcile()
+        if not path.exists():
+            return None
+        places = {name: each.at for name, each in self.streams.items()}
+        planned = SavedPlan.load(path, places, self.planner.schemas, self.planner.need_of)
+        self.planner.resume(planned.now, planned.flows)
+        return planned
+
+    def _plan(self) -> None:
+        """Continue with the saved plan, or start with all that is registered."""
+        planned = self._resume()
+        if planned is None:
+            self._register_all()
+            self._team.switch(self.catalogue, self.planner.numbered)
             return
+        self._team.take_up(planned)
+        if planned.before is not None:
+            self._team.change_over(planned)
+        self._team.release()
+        self._reconcile()
+
+    def _register_all(self) -> None:
         self.decisions = [
             self.planner.register(each.name, each.text, each.at, by=each.by)
             for each in self._network.subscriptions.values()
         ]
-        self._team.switch(self.catalogue, self.planner.numbered)
+        self._check_times()
+
+    def _check_times(self) -> None:
+        if self._part is not None:
+            check_declared_times((each.need for each in self.catalogue.subscriptions.values()), self.streams)
 
     def _reconcile(self) -> None:
         """End, cancel and register what has changed in the description since the last run.
@@ -214,7 +259,8 @@ class RunningNetwork:
         ends = [
             name
             for name, each in self.streams.items()
-            if streams and name in self.catalogue.flows and (name not in streams or streams[name].at != each.at)
+            if name in self.catalogue.flows
+            and (name in self._team.ended or (streams and (name not in streams or streams[name].at != each.at)))
         ]
         for name in ends:
             self.end_stream(name)
@@ -266,18 +312,7 @@ class RunningNetwork:
 
     def measured(self) -> NetworkUsage:
         """The traffic and work so far."""
-        flows = {flow: sent for peer in self.peers.values() for flow, sent in peer.sender.reached.sent.items()}
-        links: dict[tuple[str, str], int] = {}
-        for each in self.catalogue.hops:
-            if each.name in flows:
-                way = each.made_at, each.at
-                links[way] = links.get(way, 0) + flows[each.name].bytes
-        worked = {
-            name: replace(peer.runner.worked, cpu_s=peer.runner.worked.cpu_s + peer.sending_s)
-            for name, peer in self.peers.items()
-            if isinstance(peer.runner, TrunkRunner)
-        }
-        return NetworkUsage(flows, links, worked)
+        return NetworkUsage.of(self.peers, self.catalogue)
 
     def waits(self) -> list[Wait]:
         """Input that cannot be read yet, where it comes in; looked up anew."""
@@ -306,14 +341,14 @@ class RunningNetwork:
         """Add a thin peer at a super-peer."""
         if at not in self.topology.places:
             raise UsageError(f"'{at}' is no super-peer")
-        with self._turn:
+        with self._changing():
             if thin in self.thin or thin in self.peers:
                 raise UsageError(f"there is a peer '{thin}' already")
             self.thin[thin] = ThinPeer(thin, at)
 
     def leave(self, thin: str) -> Decision:
         """Remove a thin peer: its subscriptions and streams end."""
-        with self._turn:
+        with self._changing():
             if self.thin.pop(thin, None) is None:
                 raise UsageError(f"there is no thin peer '{thin}'")
             decision = self._decide(lambda: self.planner.leave(thin))
@@ -326,7 +361,7 @@ class RunningNetwork:
         self, source: Source, at: str, by: str | None = None, rate: float | None = None, *, accents: bool = True
     ) -> Decision:
         """Register a stream at a super-peer."""
-        with self._turn:
+        with self._changing():
             if source.name in self.streams or source.name in self.catalogue.flows:
                 raise UsageError(f"there is a stream '{source.name}' already")
             sample = sample_of(source, rate)
@@ -341,7 +376,7 @@ class RunningNetwork:
 
     def end_stream(self, name: str) -> Decision:
         """End a stream: its windows close, everywhere, and subscriptions that read nothing else are complete."""
-        with self._turn:
+        with self._changing():
             if name not in self.streams:
                 raise UsageError(f"there is no stream '{name}'")
             if self._deciding:
@@ -355,7 +390,14 @@ class RunningNetwork:
             if not self._deciding:
                 with self.together():
                     return self._decide(decide)
-            return decide()
+            before = self.catalogue
+            decision = decide()
+            try:
+                self._check_times()
+            except UsageError:
+                self.planner.catalogue = before
+                raise
+            return decision
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -363,21 +405,31 @@ class RunningNetwork:
 
         So a subscription that comes with its stream sees it from its first element (LAWS 3.6).
         """
-        if self._transport is not None:
-            raise UsageError("a network that runs in parts cannot be changed", hint="begin with a new checkpoint")
+        with self._changing(), self._team.quiet():
+            read = self._team.everyone()
+            self.planner.begun = frozenset(self.catalogue.flows if read.has_read else ())
+            self.planner.evolved = frozenset(read.evolved)
+            self._deciding = True
+            try:
+                yield
+            finally:
+                self._deciding = False
+                if self.catalogue is not self._team.planned.now:
+                    self._team.switch(self.catalogue, self.planner.numbered)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Let nobody else in, once the changes of earlier runs are finished."""
+        if self._part is not None and not self._part.leads:
+            where = f"where '{self.topology.peers[0]}' runs"
+            raise UsageError(f"a network that runs in parts is changed {where}", hint="change its file there")
         with self._turn:
             self._raise_failure()
-            with self._team.quiet():
-                self.planner.begun = frozenset(self.catalogue.flows if self._team.has_begun else ())
-                self._deciding = True
-                try:
-                    yield
-                finally:
-                    self._deciding = False
-                    if self.catalogue is not self._team.planned.now:
-                        self._team.switch(self.catalogue, self.planner.numbered)
-                    for name in self.streams.keys() - self.catalogue.flows.keys():
-                        del self.streams[name]
+            if not self._is_reconciled and self._part is not None:
+                self._is_reconciled = True
+                self._part.finish()
+                self._reconcile()
+            yield
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -400,15 +452,23 @@ class RunningNetwork:
         try:
             while not self._stopping.is_set():
                 committed: set[str] = set()
+                is_held = self._part is not None and self._part.is_held
                 with suppress(Empty):
-                    committed.add(self._committed.get(timeout=_POLL_SECONDS))
+                    committed.add(self._committed.get(timeout=_QUICK_SECONDS if is_held else _POLL_SECONDS))
                     while True:
                         committed.add(self._committed.get_nowait())
+                if not self._is_reconciled:
+                    with self._changing():
+                        """What has changed since the last run is planned."""
                 with self._turn:
+                    if self._part is not None and not self._part.leads:
+                        self._part.follow()
                     if self._team.by_itself:
                         self._team.pass_on(committed)
                     else:
                         self._team.round()
+        except ChangeInterrupted:
+            """The change is finished at the next start."""
         except Exception as error:
             self._failure = error
 
@@ -433,15 +493,3 @@ class RunningNetwork:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-
-
-def _part(network: Network, here: Collection[str]) -> tuple[str, ...]:
-    """The super-peers that are run in this process; all of them unless some are named."""
-    every = network.topology.peers
-    for name in here:
-        if name not in network.topology.places:
-            raise UsageError(f"'{name}' is no super-peer", hint=did_you_mean(name, every))
-    found = tuple(name for name in every if not here or name in here)
-    if len(found) < len(every) and network.link is None:
-        raise UsageError("parts of a network need links that reach other machines", hint='set link = "kafka"')
-    return found

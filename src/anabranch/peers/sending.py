@@ -3,8 +3,9 @@
 For a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it the items
 with the largest progress, unless they are in the answer anyway (`spark/evolution/progress.py`).
 So readers of the flow judge late items and closed windows as if they had seen everything.
-An epoch with anything else is sent unchanged, read again and written again (`verbatim`); so is everything behind the
-first accent, since the meaning of conditions and paths from there on depends on when a subscription began.
+An epoch with anything else is sent unchanged, read again and written again (`verbatim`).
+Behind the first accent the meaning of conditions depends on when a subscription began: items are read again, too, and
+those that somebody selects are sent in parts (`narrowing.py`).
 
 The sending position is durable, and written after the links themselves: after a kill in between, the same is sent
 again, and found there.
@@ -13,26 +14,24 @@ again, and found there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
-from anabranch.errors import BadItem, DynamicError
-from anabranch.language import parse
+from anabranch.errors import BadItem, DynamicError, StateError
 from anabranch.peers.links import Link
+from anabranch.peers.narrowing import NarrowedItems, evaluator, stays_whole
 from anabranch.peers.programs import FLOW_PREFIX, MadeFlow, PeerProgram
-from anabranch.runtime.standing import standing
-from anabranch.runtime.units import Units
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import RANGE_PROGRESS
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.progress import ProgressAxis, RangeProgress, Top, numbers_at
+from anabranch.spark.evolution.views import KnownLog, KnownLogs, known_log
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.order_logs import epoch_ranges
 from anabranch.spark.intake.range_reader import RangeReader
@@ -46,14 +45,26 @@ from anabranch.stream.reading.json_items import to_json, write_control
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.reading.wire import doubt_tree, write, write_came, write_doubt
-from anabranch.stream.tree import STREAM_NAMESPACE
+from anabranch.stream.tree import STREAM_NAMESPACE, Element
 
 _MICROSECONDS = 1_000_000
 _OPENING = re.compile(r"<(?:([^\s/>:]+):)?[^\s/>:]+")
 
 
-def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream) -> Iterator[tuple[int, str]]:
-    """The elements of a stream in an epoch, as text, each with the number of its partition."""
+def verbatim(
+    checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream, *, items: bool = True
+) -> Iterator[tuple[int, str]]:
+    """The elements of a stream in an epoch, or all but its items, as text, each with the number of its partition."""
+    for reach, element in elements(checkpoint, epoch, plan, stream):
+        text = _text(element, stream, reach) if items or not isinstance(element, Item) else None
+        if text is not None:
+            yield int(reach.partition), text
+
+
+def elements(
+    checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream
+) -> Iterator[tuple[Range, StreamElement | DeadLetter]]:
+    """The elements of a stream in an epoch, each with its range."""
     carries = Manifests(checkpoint.manifests).load(epoch - 1).carries if epoch else {}
     root = stream.root()
     for reach in epoch_ranges(checkpoint, epoch):
@@ -61,9 +72,7 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: KnownStream
             before = carries.get(reach.key)
             carry = before.carry if before and before.number == reach.number else None
             for element in RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents):
-                text = _text(element, stream, reach)
-                if text is not None:
-                    yield int(reach.partition), text
+                yield reach, element
 
 
 def _text(element: StreamElement | DeadLetter, stream: KnownStream, reach: Range) -> str | None:
@@ -133,6 +142,11 @@ class SendProgress:
     """By stream and axis: the largest value so far."""
     sent: dict[str, Sent] = field(default_factory=dict)
     """By flow."""
+    begun: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By flow and subscription that depends on it: the first epoch of this peer that the subscription sees.
+
+    -1 where it began before this peer made the flow.
+    """
 
 
 class Sender:
@@ -145,7 +159,19 @@ class Sender:
         self._log = AnswerLog(checkpoint)
         self._plans = Plans(checkpoint)
         self._orders: dict[str, OrderLog] = {}
+        self._logs: KnownLogs = {}
         self.reached = durable.read_record(SendProgress, record) if record.exists() else SendProgress()
+
+    def begin(self, program: PeerProgram, new: Collection[str]) -> None:
+        """Note where new subscriptions behind the flows of a program begin; everything read before has been sent."""
+        before, now = self.reached.begun, self.reached.next
+        begun = {
+            each.flow: {name: before.get(each.flow, {}).get(name, now if name in new else -1) for name in each.behind}
+            for each in program.made
+        }
+        if begun != before:
+            self.reached.begun = begun
+            self._save()
 
     def send(self, program: PeerProgram, plan: int) -> None:
         """Send the results of new epochs, under the plan with this number."""
@@ -189,15 +215,19 @@ class Sender:
             if made.kind == "results":
                 self._send_results(made, plan, manifest, given)
                 continue
-            usual = (
-                made.kind == "selection"
-                and made.stream not in manifest.evolution
-                and FLOW_PREFIX + made.flow not in failed
-            )
-            if not usual or course is None or course.odd:
+            content: _EpochContent | None = None
+            if made.kind == "selection" and course is not None and not course.odd:
+                if course.first is None:
+                    continue
+                if made.stream in manifest.evolution:
+                    content = self._narrowed(made, manifest, given, stream, course)
+                elif FLOW_PREFIX + made.flow not in failed:
+                    content = self._selected(made, manifest, given, stream, course)
+            if content is None:
                 self._send_all(made, plan, manifest.epoch, given, stream)
-            elif course.first is not None:
-                self._send_selected(made, plan, manifest, given, stream, course)
+            else:
+                size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.form.root, content.texts)
+                self._count(made.flow, size, content.items)
 
     # --- usual epochs ---------------------------------------------------------------------------------------
 
@@ -219,24 +249,51 @@ class Sender:
             tops |= {axis.path: top.value for axis, top in zip(axes, held.tops, strict=True) if top is not None}
         return found
 
-    def _send_selected(
-        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
-    ) -> None:
-        """Send the selected items, or everything where those would not show the progress."""
+    def _selected(
+        self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
+    ) -> _EpochContent | None:
+        """The selected items; None where those would not show the progress."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW_PREFIX + made.flow)
         chunks = self._log.chunks(manifest, number)
-        others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
-        shown = {each: _shown(made.text, stream, given.axes(stream.source) or (), each) for each in others}
-        if "odd" in shown.values():
-            self._send_all(made, plan, manifest.epoch, given, stream)
-            return
-        unselected = [each for each, found in shown.items() if found == "nothing"]
-        before = [each for each in unselected if each == course.first]
-        behind = [each for each in unselected if each != course.first]
-        content = (*before, *map(self._log.text, chunks), *behind)
-        items = sum(each.entries for each in chunks) + len(unselected)
-        size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.form.root, content)
-        self._count(made.flow, size, items)
+        root = stream.root()
+
+        def sent(item: Element) -> str | None:
+            return evaluator(made.text).item(root, item).text or None
+
+        unselected = _unselected(course, sent, stream, given.axes(stream.source) or ())
+        if unselected is None:
+            return None
+        texts = map(self._log.text, chunks)
+        return _EpochContent.of(course, unselected, texts, sum(each.entries for each in chunks))
+
+    def _narrowed(
+        self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
+    ) -> _EpochContent | None:
+        """The parts of items that somebody selects, in a stream that has evolved; None where all of it is sent."""
+        log = self._known_log(stream).up_to(manifest.epoch)
+        axes, first_epochs = given.axes(stream.source) or (), self.reached.begun[made.flow].values()
+        if not made.is_part or -1 in first_epochs or stays_whole(log, axes) is not None:
+            return None
+        items = NarrowedItems(made, stream.root(), log, first_epochs)
+        texts: list[str] = []
+        for _, element in elements(self._checkpoint, manifest.epoch, given, stream):
+            if not isinstance(element, Item) or items.is_bad(element.tree):
+                return None
+            text = items.text(element.tree)
+            texts += [] if text is None else [text]
+        unselected = _unselected(course, items.text, stream, axes)
+        return None if unselected is None else _EpochContent.of(course, unselected, texts, len(texts))
+
+    def _known_log(self, stream: KnownStream) -> KnownLog:
+        """The log of a stream that has evolved; only the parts of the newest one are there for good."""
+        while True:
+            newest = self._log.manifests.newest()
+            assert newest is not None, "what is sent was committed"
+            try:
+                return known_log(self._checkpoint.evolution, stream, newest.evolution[stream.name], self._logs)
+            except StateError:
+                if self._log.manifests.newest() == newest:
+                    raise
 
     def _send_results(self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan) -> None:
         """Send windows, which show their own progress, or tuples, which need none (`branch/remote/lines.py`)."""
@@ -263,36 +320,50 @@ class Sender:
         assert found is not None, "a stream that has begun was read in an epoch"
         return root_on_link(found.stream(stream))
 
-    def elements_so_far(self, stream: str) -> Iterator[tuple[int, str]]:
-        """All elements of a stream so far: the text of each, and the number of its partition."""
+    def elements_so_far(self, stream: str, *, items: bool = True) -> Iterator[tuple[int, str]]:
+        """The elements of a stream so far, or all but its items: the text of each, and the number of its partition."""
         for epoch in self._log.manifests.epochs():
             given = self._plans.ran(epoch)
             for each in given.streams:
                 if each.name == stream:
-                    yield from verbatim(self._checkpoint, epoch, given, each)
+                    yield from verbatim(self._checkpoint, epoch, given, each, items=items)
 
     def _link(self, made: MadeFlow, stream: KnownStream) -> Link:
         return Link.of(self._links, made.flow, len(stream.source.partitions))
 
 
-def _shown(
-    text: str, stream: KnownStream, axes: Iterable[ProgressAxis], item: str
-) -> Literal["nothing", "same", "odd"]:
-    """The results of a flow's query for an item: none, with the same progress, or with less."""
-    root = stream.root()
-    whole = parse_item(item.encode(), Limits(), root.namespaces)
-    try:
-        given = _units(text).item(root, whole).text
-    except DynamicError:
-        return "odd"
-    if not given:
-        return "nothing"
-    sent = parse_item(given.encode(), Limits(), root.namespaces)
+class _EpochContent(NamedTuple):
+    """What is sent of an epoch, and how many items it holds."""
+
+    texts: Iterable[str]
+    items: int
+
+    @staticmethod
+    def of(course: RangeProgress, unselected: Sequence[str], texts: Iterable[str], items: int) -> _EpochContent:
+        """Selected items, and between the first of the epoch and others those that show its progress."""
+        before = [each for each in unselected if each == course.first]
+        behind = [each for each in unselected if each != course.first]
+        return _EpochContent((*before, *texts, *behind), items + len(unselected))
+
+
+def _unselected(
+    course: RangeProgress, sent: Callable[[Element], str | None], stream: KnownStream, axes: Iterable[ProgressAxis]
+) -> list[str] | None:
+    """The items that show the progress of an epoch and of which nothing is sent; None where a part shows less."""
+    others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
     ways = [(each.path.split("/"), TimeScale(each.per_second)) for each in axes]
-    same = all(list(numbers_at(sent, *way)) == list(numbers_at(whole, *way)) for way in ways)
-    return "same" if same else "odd"
-
-
-@lru_cache(maxsize=1_000)
-def _units(text: str) -> Units:
-    return Units(standing(parse(text)), {}, {})
+    spaces = stream.root().namespaces
+    found: list[str] = []
+    for text in others:
+        whole = parse_item(text.encode(), Limits(), spaces)
+        try:
+            given = sent(whole)
+        except DynamicError:
+            return None
+        if given is None:
+            found.append(text)
+            continue
+        part = parse_item(given.encode(), Limits(), spaces)
+        if any(list(numbers_at(part, *way)) != list(numbers_at(whole, *way)) for way in ways):
+            return None
+    return found

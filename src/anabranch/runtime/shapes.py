@@ -34,7 +34,20 @@ from anabranch.runtime.standing import Standing, standing
 
 Constant: TypeAlias = float | bytes
 
-_LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"]*"|'[^']*')""")
+_LITERAL = re.compile(
+    r"""(["'.0-9](?:
+        (?<=[0-9])(?<![\w.$][0-9])(?<![\w.]-[0-9])[0-9]*(?:\.[0-9]+)?(?![\w.])
+        |(?<=\.)(?<![\w.$]\.)(?<![\w.]-\.)[0-9]+(?![\w.])
+        |(?<=")[^"]*"
+        |(?<=')[^']*'
+    ))""",
+    re.VERBOSE,
+)
+"""A number that is no part of a name or of a longer number, or a string.
+
+Every text that is registered is split here, and Python finds the next match several times as fast where a pattern
+begins with a class of characters; so what must not stand before a number is looked for behind its first character.
+"""
 _PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
 _LONGEST, _LONGEST_INTEGER = 15, 30
 """Numbers of up to so many characters are constants: a short one is exactly a double, a longer integer is compared as
@@ -129,9 +142,9 @@ class Shapes:
         query = parse(text)
         plain = SplitText.of(print_query(with_plain_names(query)))
         if len(plain.literals) != len(cut.literals):  # a name looked like a literal
-            return _Known(constants_in(cut, standing(query, self._functions)), {})
+            return _Known.of(cut, standing(query, self._functions))
         if plain.key not in self._known:
-            self._known[plain.key] = _Known(constants_in(cut, standing(query, self._functions)), {})
+            self._known[plain.key] = _Known.of(cut, standing(query, self._functions))
         return self._known[plain.key]
 
 
@@ -141,20 +154,31 @@ class _Known:
 
     constants: tuple[int, ...]
     """The indices of the literals that are constants."""
+    long: tuple[int, ...]
+    """The indices of the constants that are long integers."""
+    fixed: tuple[int, ...]
+    """The indices of the other literals."""
     shapes: dict[tuple[str, ...], Shape]
 
+    @staticmethod
+    def of(cut: SplitText, query: Standing) -> _Known:
+        constants = constants_in(cut, query)
+        fixed = tuple(number for number in range(len(cut.literals)) if number not in constants)
+        return _Known(constants, tuple(each for each in constants if cut.key[2 * each + 1] == _LONG), fixed, {})
+
     def shaped(self, cut: SplitText, text: str, functions: Mapping[str, PythonFunction]) -> Shaped:
-        fixed = cut.literals
-        if self.constants:
-            fixed = tuple(each for number, each in enumerate(fixed) if number not in self.constants)
-        shape = self.shapes.get(fixed) or self.shapes.get(cut.literals)
+        literals = cut.literals
+        fixed = tuple([literals[number] for number in self.fixed])
+        shape = self.shapes.get(fixed) or self.shapes.get(literals)
         if shape is None:
             if len(self.shapes) >= _MOST_SHAPES:
                 self.shapes.clear()
             shape = _shape(cut, text, self.constants, functions)
-            self.shapes[fixed if shape.marks else cut.literals] = shape
-        constants = [cut.literals[number] for number in self.constants if shape.marks]
-        return Shaped(shape, tuple(map(_value, constants)), tuple(each for each in constants if _kind(each) == _LONG))
+            self.shapes[fixed if shape.marks else literals] = shape
+        if not shape.marks:
+            return Shaped(shape, ())
+        constants = tuple([_value(literals[number]) for number in self.constants])
+        return Shaped(shape, constants, tuple([literals[number] for number in self.long]))
 
 
 _LONG = "\0long"
@@ -181,7 +205,7 @@ def _value(literal: str) -> Constant:
 _COMPUTING = frozenset(
     (
         *("contains", "starts-with", "ends-with", "substring", "substring-before", "substring-after"),
-        "xs:dateTime",
+        *("xs:dateTime", "xs:date"),
     )
 )
 """The functions whose literal arguments are constants."""

@@ -6,7 +6,7 @@ The part that flows, the *hole*, determines by its `for` clauses when a piece co
 
 * *items*: each item adds its own piece, without state;
 * *windows*: each window adds one when it closes;
-* *step join*, *interval join*: each tuple adds one;
+* *step join*, *interval join*, *keyed join*: each tuple adds one;
 * *whole*: nothing can be answered before the streams end, and the query is evaluated then, over everything.
 
 The last kind is for all queries that the others cannot run, and names the construct that has to wait.
@@ -22,7 +22,16 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from anabranch.errors import Span, Unsupported
 from anabranch.language import ast
 from anabranch.language.checks.outputs import NO_OUTPUTS, QueryOutputs, outputs_of
-from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers, readings
+from anabranch.language.checks.unbounded import (
+    flowing_fors,
+    flows,
+    qualified,
+    readers,
+    readings,
+    set_paths,
+    set_streams,
+)
+from anabranch.language.equalities import KeyPair, join_keys, tied_by_keys
 from anabranch.language.intervals import Bound, bounded
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import bound_by, children, parts, with_expanded_names, with_part
@@ -129,7 +138,7 @@ def _along(start: Results, step: ast.Step) -> Results:
 
 WAITS = " has to wait for the end of the input"
 
-Kind: TypeAlias = Literal["items", "windows", "step join", "interval join", "whole"]
+Kind: TypeAlias = Literal["items", "windows", "step join", "interval join", "keyed join", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +272,12 @@ def declared_bounds(query: Standing, times: Mapping[str, Path | None]) -> tuple[
     return time_bounds(query.fors, query.flwor.where, by_variable)
 
 
+def keys_of(query: Standing) -> tuple[KeyPair, ...]:
+    """The keys of a join whose streams are all tied together by equalities; none for others."""
+    names = [clause.variable for clause in query.fors]
+    return join_keys(query.flwor.where, names) if tied_by_keys(query.flwor, names) else ()
+
+
 # --- the frame --------------------------------------------------------------------------------------------
 
 
@@ -386,16 +401,27 @@ class _Shape:
                 self.wait("a clause like this before the stream's 'for'", before.span)
         for each in fors:
             self.check_source(each.source)
-        if self.loops_over(hole) > len(fors):
+            if set_streams(each.source) and (each.window or len(fors) > 1):
+                self.wait("a window or a join over a set of several paths", each.source.span)
+        if self.loops_over(hole) > sum(len(set_paths(each.source)) for each in fors):
             self.wait("a stream inside the round of another", hole.span)
         if len(fors) == 1:
             return "windows" if fors[0].window else "items"
-        if not fors[0].window and not bounded(hole.where, [each.variable for each in fors]):
+        if fors[0].window:
+            return "step join"
+        names = [each.variable for each in fors]
+        if bounded(hole.where, names):
+            return "interval join"
+        if not tied_by_keys(hole, names):
             self.wait("a second loop over a stream", fors[1].span)
-        return "step join" if fors[0].window else "interval join"
+        return "keyed join"
 
     def check_source(self, source: ast.Expression) -> None:
-        """The source must be a path that names its stream, and stays below the stream's root."""
+        """The source must be a path that names its stream, and stays below the stream's root, or a set of such."""
+        if isinstance(source, ast.Call) and set_streams(source):
+            for each in set_paths(source):
+                self.check_source(each)
+            return
         if not isinstance(base_of(source), ast.Source):
             self.wait("a stream that is not named by its path", source.span)
         if isinstance(source, ast.Source):

@@ -132,22 +132,33 @@ class Units:
             raise self._failure
         return self._env
 
-    def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
+    def item(
+        self,
+        root: Element,
+        item: Element,
+        forward: Forward | None = None,
+        *,
+        asked: bool = True,
+        stream: str | None = None,
+    ) -> AnswerPiece:
         """The piece of one item; `root` is the stream's root element, without its items.
 
-        With `asked` false, the piece without the `where`.
+        With `asked` false, the piece without the `where`; of a query over several streams, `stream` is the item's.
         """
         hole = self._standing.hole
         assert hole is not None
         if not asked and isinstance(hole, ast.Flwor):
             hole = replace(hole, where=None)
         document = _below(root, item)
-        stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
-        self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
+        arrival = Arrival(item, Fraction(0), 0, _NOWHERE)
+        name = self._standing.streams[0] if stream is None else stream
+        others = dict.fromkeys(self._standing.streams, Input(Document()))
+        given = Input(document, (arrival,), elements=(arrival,))
+        self._evaluator.inputs = {**self._documents, **others, name: given}
         self._evaluator.outside = (root, document)
         self._evaluator.begin()
         values = self._evaluator.value(hole, self._standing.env)
-        return standing_piece(values, self._standing, self._form([item]), forward)
+        return standing_piece(values, self._standing, self._form([item], [name]), forward)
 
     def reference(self, clause: int, root: Element) -> Path | None:
         """The path from an item to the reference of one windowed `for`, where the text determines it."""
@@ -188,6 +199,12 @@ class Units:
                     key = error
             nodes.append(Candidate(node, id(node) in selected, value, reason, key))
         return Candidates(tuple(nodes), failure)
+
+    def value(self, clause: int, node: Value, expression: ast.Expression) -> Values:
+        """An expression over the variable of one `for`, for one of its nodes."""
+        self._evaluator.outside, self._evaluator.known = _above_items([node]), {}
+        self._evaluator.begin()
+        return self._evaluator.value(expression, self._outer.bind(self._fors[clause].variable, [node]))
 
     def nodes(self, clause: int, root: Element, item: Item) -> Values:
         """Only the nodes that one `for` reaches in an item."""
@@ -248,12 +265,15 @@ class Units:
         piece = standing_piece(values, self._standing, self._form(nodes), forward)
         return replace(piece, omitted=tuple(self.omitted)) if self.omitted else piece
 
-    def _form(self, nodes: Sequence[Value]) -> AnswerForm:
-        """What the answer is, given a node of each `for`, which show how its stream is written."""
+    def _form(self, nodes: Sequence[Value], names: Sequence[str] = ()) -> AnswerForm:
+        """What the answer is, given a node of each `for`, which show how its stream is written.
+
+        `names` are their streams, where the `for`s do not tell.
+        """
         standing = self._standing
         if standing.json or not standing.outputs.given_items():
             return "json" if standing.json else "xml"
-        streams = [_stream_of(each.source) for each in self._fors] if self._fors else standing.streams
+        streams = [_stream_of(each.source) for each in self._fors] if self._fors else names or standing.streams
         items = zip(streams, map(_item_of, nodes), strict=False)
         json = {stream: item.name.local for stream, item in items if item is not None and item.mark is not None}
         json |= {name: known for name, each in self._documents.items() if (known := each.json_item) is not None}

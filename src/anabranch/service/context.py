@@ -122,8 +122,10 @@ class ServiceContext:
         if key not in self._json:
             if len(self._json) > _KNOWN_FORMS:
                 self._json.clear()
-            inputs = self._known_inputs()
-            self._json[key] = inputs.gives_json(inputs.check(entry.declared.text, entry.name, entry.declared.language))
+            inputs, declared = self._known_inputs(), entry.declared
+            self._json[key] = not declared.is_plan and inputs.gives_json(
+                inputs.check(declared.text, entry.name, declared.language)
+            )
         return self._json[key]
 
     def _known_inputs(self) -> Inputs:

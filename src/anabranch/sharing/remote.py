@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.windows.aggregates import Aggregated
+from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match_joins import SelectWindows, select_windows
 from anabranch.sharing.rules.conditions import StreamNodes
 from anabranch.sharing.rules.findings import Findings
@@ -58,10 +59,26 @@ class SendTuples:
     """
 
     text: str
+    evolving: bool = False
+    """Whether its streams may have accents, which it passes on between the tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTuples:
+    """Make an answer from the tuples of a join whose streams may have accents, or the tuples of a narrower flow."""
+
+    text: str
+    """The subscriber's own query over the streams, or the abstract query of the narrower flow."""
+    tuples: PropertyForest
+    """What is read."""
+    stream: str
+    """The name under which it is read."""
+    sends: bool = False
+    """Whether the results are tuples of a narrower flow."""
 
 
 OverWindows: TypeAlias = MakeWindows | CombineWindows | ReadWindows
-SentOperator: TypeAlias = OverWindows | SendTuples
+SentOperator: TypeAlias = OverWindows | SendTuples | ReadTuples
 
 
 def window_of(tree: PropertyTree) -> WindowAnnotation:

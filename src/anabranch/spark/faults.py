@@ -21,6 +21,12 @@ _CALL = "An error occurred while calling "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\].*?: (\S+) than that in driver: ([\d.]+)")
+_NO_MEMORY = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*)?MemoryError\b|java\.lang\.OutOfMemoryError", re.MULTILINE)
+_DIED = "Python worker exited unexpectedly"
+_MORE_MEMORY = (
+    "give the machine or its workers more, or make 'epoch_bytes' smaller or 'shards' more, and start again: "
+    "it goes on where it was"
+)
 _SEE = "see docs/cluster.md for the Python of workers"
 _FULL = "No space left on device"
 _OURS = {
@@ -59,6 +65,11 @@ def translated(error: BaseException) -> AnabranchError:
     text = str(error)
     if _FULL in text:
         return errors.StateError("the disk is full", hint="make room and start again: it goes on where it was")
+    if _NO_MEMORY.search(text):
+        return AnabranchError("a worker of Spark has no memory left", hint=_MORE_MEMORY)
+    if _DIED in text:
+        hint = f"where the system has ended it for want of memory, {_MORE_MEMORY}"
+        return AnabranchError("a worker of Spark has died at each attempt to run a task", hint=hint)
     if found := _NO_PYTHON.search(text):
         return errors.UsageError(f"a worker of Spark has no program '{found[1]}'", hint=_SEE)
     if found := _OTHER_PYTHON.search(text):

@@ -17,7 +17,7 @@ from anabranch.language.objects import LOOKUP, MEMBER
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.parsing.cursor import MAX_DIGITS
 from anabranch.sql.conditions import CONDITIONS, OPERATORS, SqlConditions
-from anabranch.sql.functions import CASTS, CLOCKS, EXTRACTS, FUNCTIONS, TRIMS, call
+from anabranch.sql.functions import CASTS, CLOCKS, EXTRACTS, FUNCTIONS, TRIMS, call, date_of
 from anabranch.sql.scope import GroupedKey, SqlScope, kind_of, names_of
 from anabranch.sql.times import TYPES, TimeColumns, bare, duration_literal, interval_of, time_text
 from anabranch.values.operators import ArithmeticOperator
@@ -271,7 +271,10 @@ class SqlExpressions(SqlConditions):
             if written is None:
                 raise self.error(f"'{str(given.this)[:40]}' is no {name.removeprefix('xs:')}", node)
             return call(name, (ast.String(written, span=self.derived(node)),), span)
-        return call(name, (self.value(given, scope),), span)
+        value = self.value(given, scope)
+        if kind == exp.DType.DATE:
+            return self._strict([value], lambda found: date_of(found, span), span)
+        return call(name, (value,), span)
 
     def _case(self, node: exp.Case | exp.If, scope: SqlScope, span: Span) -> ast.Expression:
         if isinstance(node, exp.If):

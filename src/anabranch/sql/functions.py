@@ -38,11 +38,17 @@ def _named(name: str) -> Build:
     return lambda arguments, span: call(name, arguments, span)
 
 
-def _trimmed(pattern: str) -> Build:
+def _without(pattern: str) -> Build:
     def build(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
         return call("replace", (arguments[0], ast.String(pattern, span=span), ast.String("", span=span)), span)
 
     return build
+
+
+def date_of(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    """The date of a value that spells a date or a dateTime."""
+    text = call("xs:string", arguments, span)
+    return call("xs:date", (_BEFORE_TIME((text,), span),), span)
 
 
 def _replaced(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
@@ -68,6 +74,8 @@ def _position(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression
     return ast.If(call("contains", arguments, span), found, ast.Number("0", span=span), span=span)
 
 
+_BEFORE_TIME = _without("[T ].*$")
+
 FUNCTIONS: Mapping[type[exp.Expr], ScalarFunction] = {
     exp.Upper: ScalarFunction(("this",), _named("upper-case"), ""),
     exp.Lower: ScalarFunction(("this",), _named("lower-case"), ""),
@@ -88,10 +96,10 @@ FUNCTIONS: Mapping[type[exp.Expr], ScalarFunction] = {
     exp.Pow: ScalarFunction(("this", "expression"), _named("math:pow"), None, 2),
 }
 TRIMS: Mapping[str, Build] = {
-    "": _trimmed("^ +| +$"),
-    "BOTH": _trimmed("^ +| +$"),
-    "LEADING": _trimmed("^ +"),
-    "TRAILING": _trimmed(" +$"),
+    "": _without("^ +| +$"),
+    "BOTH": _without("^ +| +$"),
+    "LEADING": _without("^ +"),
+    "TRAILING": _without(" +$"),
 }
 """TRIM by the side that it is asked for."""
 

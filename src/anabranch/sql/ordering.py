@@ -39,6 +39,8 @@ class SqlOrder(SqlSources):
         keys: list[ast.OrderKey] = []
         for each in order.expressions:
             self.check_args(each, ("this", "desc", "nulls_first"))
+            if isinstance(each.this, exp.Column) and each.this.sql().upper() == "ALL":
+                raise self.refuse("ORDER BY ALL", each)
             keys += self.order_keys(each, self.operand(self.named(each.this, columns, named), scope))
         return keys
 

@@ -40,8 +40,10 @@ _SECOND = {TokenType.ON, TokenType.FROM, TokenType.L_BRACKET}
 _CLOSED = re.compile(r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|[^'"/-]+|.""", re.DOTALL)
 """Strings, names and comments that are closed, and whatever else there is."""
 _DIALECT = RisingWave()
-_WORDS = (exp.Literal, exp.Identifier)
-"""Nodes of one token, whose own place is known."""
+WORDS = (exp.Literal, exp.Identifier)
+"""Nodes of one token, whose own place is known, and which have no others in them."""
+PLAIN = {str, bool, type(None)}
+"""What is said of a node without another node."""
 _NO_START = sys.maxsize
 
 
@@ -169,7 +171,11 @@ def _places(root: exp.Expr) -> dict[int, Span]:
     nodes, above = [root], [0]
     for at, node in enumerate(nodes):  # which grows as it goes
         node.parent = None
+        if isinstance(node, WORDS):
+            continue
         for given in node.args.values():
+            if given.__class__ in PLAIN:
+                continue
             if isinstance(given, exp.Expr):
                 nodes.append(given)
                 above.append(at)
@@ -183,7 +189,7 @@ def _places(root: exp.Expr) -> dict[int, Span]:
         node, start, end = nodes[at], starts[at], ends[at]
         meta: dict[str, int] = node.meta
         first, last = meta.get("start", start), meta.get("end", -1)
-        if not isinstance(node, _WORDS):
+        if not isinstance(node, WORDS):
             last = max(last, meta.get("last", -1))
         start = first if first < start else start
         end = last + 1 if last >= end else end

@@ -68,6 +68,7 @@ _ALL = (
     SqlRefusal(
         "GROUPING SETS, ROLLUP and CUBE", "write one query for each grouping", "SELECT a FROM s GROUP BY ROLLUP (a)"
     ),
+    SqlRefusal("ORDER BY ALL", "name the columns", "SELECT a FROM TUMBLE(s, ts, INTERVAL '1 HOUR') ORDER BY ALL"),
     SqlRefusal("'*' beside other columns", "name the columns", "SELECT *, a FROM s"),
     SqlRefusal("'*' over a window or a join", "name the columns", "SELECT * FROM TUMBLE(s, ts, INTERVAL '1 HOUR')"),
     SqlRefusal("'*' in a query with groups", "name the columns", "SELECT * FROM s GROUP BY a"),

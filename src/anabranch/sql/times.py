@@ -27,7 +27,7 @@ _SECONDS: Mapping[str, int] = {
 }
 _MONTHS: Mapping[str, int] = {"month": 1, "year": 12}
 _SHORT = {"s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day"}
-_AMOUNT = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*")
+_AMOUNT = re.compile(r"\s*([+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*")
 TYPES: Mapping[exp.DType, str] = {
     **dict.fromkeys((exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.DATETIME), "xs:dateTime"),
     exp.DType.DATE: "xs:date",

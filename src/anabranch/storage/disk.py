@@ -24,7 +24,8 @@ from anabranch.storage.interface import Data, Stat
 
 T = TypeVar("T")
 
-_BEGUN = re.compile(r"\..+\.[0-9]+", re.DOTALL)
+BEGUN = re.compile(r"\..+\.[0-9]+", re.DOTALL)
+"""The hidden names of files that are being written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class DiskStorage:
 
     def sweep(self, folder: str) -> None:
         for path in Path(folder).glob(".*"):
-            if _BEGUN.fullmatch(path.name):
+            if BEGUN.fullmatch(path.name):
                 path.unlink(missing_ok=True)
 
     def in_folder(self, path: Path, work: Callable[[], T]) -> T:
@@ -160,6 +161,17 @@ class FileWriter:
             self._file.flush()
             if self._synced:
                 os.fsync(self._file.fileno())
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, with those that it is in, so that its name survives a power cut.
+
+    All names on its path are synced, also of folders that exist: who made one may have been killed before it was.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in path.parents:
+        with suppress(PermissionError):  # far up it is not ours, and has been there for long
+            sync(folder)
 
 
 def sync(path: str | Path) -> None:

@@ -1,12 +1,14 @@
-"""What a punctuation covers: the value along a path below which no item follows (LAWS 3.2, 4.8)."""
+"""What a punctuation covers: values along a path below which no item follows, or single ones (LAWS 3.2, 4.8)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.logic import And, Not, Or
+from anabranch.logic import COMPARES, And, Not, Or
 from anabranch.stream.description import Comparison, Description
 from anabranch.stream.elements import Punctuation
 from anabranch.stream.path import Path, per_second
@@ -48,3 +50,38 @@ def _below(description: Description, path: Path | None, wanted: bool) -> Fractio
             return max(known, default=None)
         case _:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """What is known of an item's value at a path: the number that its text is, if any, and else the text."""
+
+    number: Fraction | None = None
+    text: str | None = None
+
+
+def covers_values(description: Description, values: Mapping[Path, KnownValue]) -> bool:
+    """Whether a description holds for every item that has these values, whatever its others are.
+
+    Of several conditions joined by `or`, each is taken on its own.
+    """
+    return _verdict(description, values) is True
+
+
+def _verdict(description: Description, values: Mapping[Path, KnownValue]) -> bool | None:
+    """Whether a description holds for the items with these values; None where others decide."""
+    match description:
+        case Comparison(path, op, constant):
+            known = values.get(path)
+            if known is None:
+                return None
+            if not isinstance(constant, str):
+                return known.number is not None and bool(COMPARES[op](known.number, Fraction(constant)))
+            return None if known.text is None else bool(COMPARES[op](known.text, constant))
+        case Not(part):
+            found = _verdict(part, values)
+            return None if found is None else not found
+        case And(parts) | Or(parts):
+            decisive = isinstance(description, Or)
+            verdicts = [_verdict(part, values) for part in parts]
+            return decisive if decisive in verdicts else None if None in verdicts else not decisive

@@ -40,6 +40,37 @@ class Limits:
             raise UsageError("the limit 'item_bytes' must be below 64 MiB")
 
 
+@dataclass(frozen=True, slots=True)
+class CostCaps:
+    """What one subscription of a run may take before it ends by name (LAWS 2.9); None: as much as it likes."""
+
+    held: int | None = None
+    """The nodes that it holds at a time."""
+    overruns: int | None = None
+    """Its evaluations that take more steps than they may."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if (found := getattr(self, each.name)) is not None and found < 1:
+                raise UsageError(f"the cap '{each.name}' must be at least 1")
+
+    def why_held(self, held: int) -> str | None:
+        """Why a subscription ends that holds so many nodes; None where it goes on."""
+        if self.held is None or held <= self.held:
+            return None
+        return f"it holds more than {self.held:,} nodes of its streams; 'max_held' allows more"
+
+    def why_overrun(self, overruns: int) -> str | None:
+        """Why a subscription ends that has had so many overruns; None where it goes on."""
+        if self.overruns is None or overruns < self.overruns:
+            return None
+        times = f"{self.overruns:,} of its evaluations have" if self.overruns > 1 else "an evaluation has"
+        return f"{times} taken too many steps; 'max_overruns' allows more"
+
+
+NO_CAPS = CostCaps()
+SITE_CAPS = CostCaps(1_000_000, 100)
+"""What a subscription of a site may take where nobody says otherwise."""
 DOCUMENT = Limits(item_bytes=64 * MEBIBYTE - 1, depth=200, nodes=5_000_000)
 """For the finite documents behind `doc()`, which are read completely."""
 LONGEST_NAME = 1_000

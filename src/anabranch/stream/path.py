@@ -19,6 +19,8 @@ from typing import Literal, TypeAlias
 from anabranch.errors import StreamError
 from anabranch.stream.reading.json_names import named
 
+MOST_STEPS = 200
+"""The longest path; nothing that is read is deeper (`limits.py`)."""
 _STEP = re.compile(r"@?[^\W\d][\w.\-]*(:[^\W\d][\w.\-]*)?\Z")
 
 
@@ -46,7 +48,9 @@ class Path:
         """Read `a/b/@c`; a leading `./` is allowed, with `itself` also `.`, anything else is an error."""
         if itself and text.strip() == ".":
             return Path(())
-        steps = tuple(text.strip().removeprefix("./").split("/"))
+        steps = tuple(text.strip().removeprefix("./").split("/", MOST_STEPS))
+        if len(steps) > MOST_STEPS:
+            raise StreamError(f"'{text[:40]}...' has more than {MOST_STEPS} steps", hint="no item is as deep as that")
         bad = [step for step in steps if not _STEP.match(step)]
         if bad or any(step.startswith("@") for step in steps[:-1]):
             raise StreamError(f"'{text}' is not a path", hint="write names with '/' between them, as in coord/cel/ra")

@@ -1,7 +1,8 @@
 """The settings of an engine, with their defaults, in one place: how a trunk works, and how much it retains.
 
 SITE.toml, NETWORK.toml, the Python API and the command line fill them; they are passed on as a whole.
-Except for the limits (LAWS 2.5, 2.6) and whether accents are followed (LAWS 4.5), none of them shows in an answer.
+Except for the limits (LAWS 2.5, 2.6), the caps (LAWS 2.9) and whether accents are followed (LAWS 4.5), none of them
+shows in an answer.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from anabranch.errors import UsageError
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import NO_CAPS, CostCaps, Limits
 
 EPOCH_BYTES = 16 << 20
 """How much an epoch reads by default: a few seconds of work, so that a run shows its progress."""
@@ -59,6 +60,8 @@ class Settings:
     trigger_ms: int = 200
     keep: Keep = field(default_factory=Keep)
     limits: Limits = field(default_factory=Limits)
+    caps: CostCaps = NO_CAPS
+    """What a subscription may take that has no caps of its own."""
     finite: bool = False
     """The inputs are complete; otherwise a last line without a newline waits for it."""
     shards: int | None = None

@@ -67,12 +67,17 @@ class Measure:
         return Measure(self.raw, self.by.then(by), by(self.number), self.computed)
 
 
+ScalarKind: TypeAlias = Literal["string", "number", "boolean", "null"]
+
+
 @dataclass(frozen=True, slots=True)
 class JsonMark:
     """What an element was in JSON; arrays are repeated children, so each member says that it is one."""
 
-    kind: Literal["object", "string", "number", "boolean", "null", "mutable"]
-    """A `mutable` value is what its region holds, from one version to the next (LAWS 7.5)."""
+    kind: Literal["object", "mutable"] | ScalarKind
+    """A `mutable` value is what its region holds, from one version to the next (LAWS 7.5), or what has come of it so
+    far (LAWS 7.6).
+    """
     listed: bool = False
     """Whether it is a member of an array."""
     record: bool = False
@@ -100,12 +105,14 @@ class _Node:
 
 
 class Text(_Node):
-    __slots__ = ("measure", "value")
+    __slots__ = ("kind", "measure", "value")
 
-    def __init__(self, value: str, measure: Measure | None = None) -> None:
+    def __init__(self, value: str, measure: Measure | None = None, kind: ScalarKind | None = None) -> None:
         super().__init__()
         self.value = value
         self.measure = measure
+        self.kind = kind
+        """What it is in JSON, where it came by itself, as a piece of a value (LAWS 7.6)."""
 
 
 class Comment(_Node):
@@ -284,7 +291,7 @@ def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
         count(len(node.value) >> LETTERS)
     match node:
         case Text():
-            return Text(node.value, node.measure)
+            return Text(node.value, node.measure, node.kind)
         case Comment():
             return Comment(node.value)
         case Instruction():

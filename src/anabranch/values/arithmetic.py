@@ -24,7 +24,7 @@ def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Nume
         return calculate_times(operator, left, right)
     a, b = as_number(left), as_number(right)
     if isinstance(a, float) or isinstance(b, float):
-        return _calculate_double(operator, to_double(a), to_double(b))
+        return calculate_doubles(operator, to_double(a), to_double(b))
     if operator in ("div", "mod") and b == 0:
         raise DynamicError("division by zero", code="FOAR0001")
     try:
@@ -76,7 +76,8 @@ def _truncated(ratio: Fraction) -> int:
     return math.floor(ratio) if ratio >= 0 else math.ceil(ratio)
 
 
-def _calculate_double(operator: ArithmeticOperator, a: float, b: float) -> float:
+def calculate_doubles(operator: ArithmeticOperator, a: float, b: float) -> float:
+    """One operation on doubles."""
     match operator:
         case "+":
             return a + b

@@ -30,6 +30,10 @@ _LONGEST = 4_000
 """The longest joined piece: writing a long text a little at a time must not cost its square."""
 
 
+_NO_PARTS: Ordered[int, int] = Ordered(0)
+"""The parts of a region that was removed for good."""
+
+
 class Insert(NamedTuple):
     """Text is inserted at a position."""
 
@@ -63,6 +67,35 @@ class Piece(NamedTuple):
         return (1 << _BITS) + len(self.text) + self.is_spaced
 
 
+class SinglePart:
+    """A piece that stands alone in a body: what `Ordered` says of one handle."""
+
+    __slots__ = ("last", "total")
+
+    def __init__(self, handle: int, measure: int) -> None:
+        self.last = handle
+        self.total = measure
+
+    def __iter__(self) -> Iterator[int]:
+        yield self.last
+
+    def __getitem__(self, handle: int) -> int:
+        return self.total
+
+    def before(self, handle: int) -> int:
+        return 0
+
+    def reaching(self, bound: int) -> tuple[int, int] | None:
+        return (self.last, 0) if self.total >= bound else None
+
+    def set(self, handle: int, measure: int) -> None:
+        self.total = measure
+
+    def among_others(self) -> Ordered[int, int]:
+        """The same, to which others can be added."""
+        return Ordered(0, [(self.last, self.total)])
+
+
 class Body:
     """Pieces, elements and regions in order, by their handles; the whole answer is one."""
 
@@ -72,7 +105,14 @@ class Body:
         self.around = around
         """The body around it; None for the whole answer."""
         self.handle = handle
-        self.parts: Ordered[int, int] = Ordered(0)
+        self.parts: Ordered[int, int] | SinglePart = Ordered(0)
+
+    @property
+    def several(self) -> Ordered[int, int]:
+        """Its parts, to which others can be added."""
+        if isinstance(self.parts, SinglePart):
+            self.parts = self.parts.among_others()
+        return self.parts
 
     @property
     def measure(self) -> int:
@@ -188,12 +228,12 @@ class Display:
         """Remove a region for good."""
         region, around = self.names[id], self.names[id].around
         assert around is not None, "a region stands in something"
-        self.changed(region)
-        start, total = self._start(region), region.parts.total
+        self.changed(around)
+        total = region.parts.total
+        start = self._start(around) + around.several.leave(region.handle)
         self._remove(start, total & _LENGTH)
         self._forget(region)
-        region.parts = Ordered(0)
-        around.parts.remove(region.handle)
+        region.parts = _NO_PARTS
         self._carry(around)
         del self._parts[region.handle]
         for each in region.ids:
@@ -230,7 +270,8 @@ class Display:
             self._carry(body)
             self._entered(body, last, offset, piece)
             return
-        handle = self._place(body, piece, piece.measure)
+        handle = self._next
+        self._place(body, piece, piece.measure)
         self._carry(body)
         self._entered(body, handle, 0, piece)
 
@@ -252,13 +293,15 @@ class Display:
     ) -> DisplayRegion:
         """Add a region, empty or with a piece: at the end of a body, or directly beside another region."""
         region = DisplayRegion(body, self._next)
-        self._place(body, region, 0 if piece is None else piece.measure, before, after)
+        start = self._place(body, region, 0 if piece is None else piece.measure, before, after)
         if piece is None:
             self.changed(region)
             return region
-        handle = self._place(region, piece, piece.measure)
+        region.parts = SinglePart(self._next, piece.measure)
+        self._parts[self._next] = piece
+        self._next += 1
         self._carry(body)
-        self._entered(region, handle, 0, piece)
+        self._shown(region, self._start(body) + start, piece, piece.measure)
         return region
 
     def clear(self, region: DisplayRegion) -> None:
@@ -283,16 +326,17 @@ class Display:
         before: DisplayRegion | None = None,
         after: DisplayRegion | None = None,
     ) -> int:
-        handle = self._next
+        """Put a part into a body, under the next handle; gives its place there."""
+        handle, parts = self._next, body.several
         self._next += 1
         self._parts[handle] = part
         if before is not None:
-            body.parts.insert_before(before.handle, handle, measure)
-        elif after is not None:
-            body.parts.insert_after(after.handle, handle, measure)
-        else:
-            body.parts.append(handle, measure)
-        return handle
+            return parts.enter_before(before.handle, handle, measure)
+        if after is not None:
+            parts.insert_after(after.handle, handle, measure)
+            return parts.before(handle)
+        parts.append(handle, measure)
+        return parts.total - measure
 
     def _forget(self, body: Body) -> None:
         """Drop the content of a body."""
@@ -359,12 +403,16 @@ class Display:
 
     def _entered(self, body: Body, handle: int, offset: int, piece: Piece) -> None:
         """Note that a piece was added to a part, at its end; measures are up to date."""
+        start = self._start(body) + body.parts.before(handle)
+        self._shown(body, start, piece, body.parts[handle], offset)
+
+    def _shown(self, body: Body, start: int, piece: Piece, measure: int, offset: int = 0) -> None:
+        """Note that a piece was added at an offset of a part, which begins at `start` and has this measure now."""
         self.changed(body)
         self._has_values = self._has_values or piece.begins
-        start = self._start(body) + body.parts.before(handle)
         self._insert(start + offset, piece.text)
         self._space(start >> _BITS)
-        self._space((start + body.parts[handle]) >> _BITS)
+        self._space((start + measure) >> _BITS)
 
     # --- spaces between values ------------------------------------------------------------------------------
 

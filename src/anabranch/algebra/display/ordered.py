@@ -162,6 +162,25 @@ class Ordered(Generic[H, V]):
                 return found
             node = node.items[low - 1]
 
+    def bisect(self, key: Callable[[H], Any], bound: Any) -> H | None:
+        """The first handle whose key is not below a bound, None where there is none; keys must ascend."""
+        node = self._root
+        found: H | None = None
+
+        def least(below: _TreeNode[V]) -> Any:
+            while not below.is_leaf:
+                below = below.items[0]
+            return key(below.items[0])
+
+        while True:
+            at = bisect_left(node.items, bound, key=key if node.is_leaf else least)
+            if at < len(node.items):
+                found = node.items[at] if node.is_leaf else self._edge(node.items[at], 0)
+            # the result is the first handle of this node, or it is in the node before
+            if node.is_leaf or at == 0:
+                return found
+            node = node.items[at - 1]
+
     # --- editing --------------------------------------------------------------------------------------------
 
     def append(self, handle: H, value: V) -> None:
@@ -183,6 +202,25 @@ class Ordered(Generic[H, V]):
         leaf = self._leaves[anchor]
         self._insert(leaf, leaf.items.index(anchor), handle, value)
 
+    def enter_before(self, anchor: H, handle: H, value: V) -> V:
+        """Add a handle directly in front of another; gives the sum of all values in front of it."""
+        assert handle not in self._leaves, "a handle stands in one place"
+        leaf = node = self._leaves[anchor]
+        at = leaf.items.index(anchor)
+        found: V = sum(leaf.sums[:at], self._zero)
+        leaf.items.insert(at, handle)
+        leaf.sums.insert(at, value)
+        self._leaves[handle] = leaf
+        self.total = self.total + value
+        while (parent := node.parent) is not None:
+            at, sums = parent.items.index(node), parent.sums
+            found = sum(sums[:at], found)
+            sums[at] = sums[at] + value
+            node = parent
+        if len(leaf.items) > _NODE_SIZE:
+            self._cut(leaf)
+        return found
+
     def insert_after(self, anchor: H, handle: H, value: V) -> None:
         """Add a handle directly behind another."""
         leaf = self._leaves[anchor]
@@ -203,6 +241,22 @@ class Ordered(Generic[H, V]):
         del leaf.items[at]
         self._add_above(leaf, self._zero - leaf.sums.pop(at))
         self._shrunk(leaf)
+
+    def leave(self, handle: H) -> V:
+        """Remove a handle; gives the sum of all values that were in front of it."""
+        leaf = node = self._leaves.pop(handle)
+        at = leaf.items.index(handle)
+        del leaf.items[at]
+        value = leaf.sums.pop(at)
+        found: V = sum(leaf.sums[:at], self._zero)
+        self.total = self.total - value
+        while (parent := node.parent) is not None:
+            at, sums = parent.items.index(node), parent.sums
+            found = sum(sums[:at], found)
+            sums[at] = sums[at] - value
+            node = parent
+        self._shrunk(leaf)
+        return found
 
     # --- the tree -------------------------------------------------------------------------------------------
 

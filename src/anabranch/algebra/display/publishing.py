@@ -76,9 +76,11 @@ class Published(Display):
 
         With `hidden`, the answer is empty for now.
         """
-        control = self._control
+        control, told = self._control, self._told
         found: list[str] = []
-        news, dirty, told = self._news, self._dirty, self._told
+        news, dirty = self._news, self._dirty
+        if not news and not dirty and not hidden and told.known:
+            return found
         self._news, self._dirty = [], {}
         if hidden:
             news, dirty = self._withdrawn(news) if told.known else [], {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import total_ordering
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from anabranch.algebra.display.ordered import Ordered
 from anabranch.values.atomic import OrderRank
@@ -32,7 +32,10 @@ class _Descending:
         return hash(self.rank)
 
 
-_Key: TypeAlias = tuple[OrderRank | _Descending, ...]
+_Key: TypeAlias = Any
+"""The ranks of a result, or its only one; all results have as many."""
+_FEW = 4
+"""The number of results with an equal key that are looked at one after the other."""
 
 
 class EntryPlaces(Protocol):
@@ -53,6 +56,7 @@ class SortedResults:
     def __init__(self, entries: EntryPlaces, descending: Sequence[bool]) -> None:
         self._entries = entries
         self._descending = descending
+        self._is_sorted = bool(descending)
         self._reverses = any(descending)
         self._order: Ordered[ResultId, int] = Ordered(0)
         self._keys: dict[ResultId, _Key] = {}
@@ -76,22 +80,32 @@ class SortedResults:
 
     def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
         """Add a result; returns the one that is now behind it."""
-        key, keys = self._key(ranks), self._keys
-
-        def is_behind(other: ResultId) -> bool:
-            theirs = keys[other]
-            return key < theirs if key != theirs else self._stands_before(thing, other)
-
-        last = self._order.last
-        behind: ResultId | None = None
-        if last is not None and is_behind(last):  # mostly it becomes the last
-            behind = self._order.search(is_behind)
+        key = self._key(ranks)
+        behind = self._behind(thing, key)
         self._keys[thing] = key
         if behind is None:
             self._order.append(thing, 1)
         else:
             self._order.insert_before(behind, thing, 1)
         return behind
+
+    def _behind(self, thing: ResultId, key: _Key) -> ResultId | None:
+        """The result that a new one is to stand before."""
+        last, keys = self._order.last, self._keys
+        if last is None or keys[last] < key:  # mostly it becomes the last
+            return None
+        if self._is_sorted:
+            behind = self._order.bisect(keys.__getitem__, key)
+            for _ in range(_FEW):
+                if behind is None or keys[behind] != key or self._stands_before(thing, behind):
+                    return behind
+                behind = self._order.next(behind)
+
+        def is_behind(other: ResultId) -> bool:
+            theirs = keys[other]
+            return key < theirs if key != theirs else self._stands_before(thing, other)
+
+        return self._order.search(is_behind) if is_behind(last) else None
 
     def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
         """Add many results where there are none yet; returns them in their order."""
@@ -105,8 +119,9 @@ class SortedResults:
 
     def _key(self, ranks: Sequence[OrderRank]) -> _Key:
         if not self._reverses:
-            return tuple(ranks)
-        return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
+            return ranks[0] if len(ranks) == 1 else tuple(ranks)
+        found = [_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True)]
+        return found[0] if len(found) == 1 else tuple(found)
 
     def remove(self, thing: ResultId) -> None:
         """Remove a result."""

@@ -7,7 +7,7 @@ Two paths that have to lie `within` a distance are compared as numbers, the dist
 join).
 
 Signature (accents 6.2, as repaired by LAWS 4.2 c): the keys are foundation, and merge paths pair by pair.
-Items: held, in canonical values.
+Items: held, in canonical values, and filed by the first key.
 Accents: an alter of a key comes out for both keys, for pairs of which both sides have gone through it; all others pass
 at once. Held items are written in the unit of the output when they leave, without dropped paths.
 Punctuations: come out when both inputs have given them; items that can have no more partners are dropped.
@@ -66,6 +66,43 @@ class Within:
     distance: Fraction
 
 
+class _FiledReadings:
+    """The items of an input that may still have partners, in their order, filed by their first key."""
+
+    def __init__(self, key: Path | None) -> None:
+        self.key = key
+        self._readings: list[Reading] = []
+        self._places: dict[str, list[int]] = {}
+
+    def __iter__(self) -> Iterator[Reading]:
+        return iter(self._readings)
+
+    def add(self, reading: Reading) -> None:
+        for label in _labels(reading, self.key):
+            self._places.setdefault(label, []).append(len(self._readings))
+        self._readings.append(reading)
+
+    def keep(self, readings: Iterable[Reading]) -> None:
+        """Hold these in the place of all others."""
+        kept = list(readings)
+        self._readings, self._places = [], {}
+        for each in kept:
+            self.add(each)
+
+    def like(self, reading: Reading, key: Path | None) -> list[Reading]:
+        """Those that may have the first key of an item of the other input; all where there is no key."""
+        if key is None:
+            return self._readings
+        places = {place for label in _labels(reading, key) for place in self._places.get(label, ())}
+        return [self._readings[place] for place in sorted(places)]
+
+
+def _labels(reading: Reading, key: Path | None) -> set[str]:
+    """What an item is filed under: items with equal keys have a label in common."""
+    texts = [] if key is None else list(reading.texts(key))
+    return {f"t{text}" for text in texts} | {f"n{value}" for text in texts if (value := number(text)) is not None}
+
+
 class _Pairing:
     """All items of both inputs that may still have partners."""
 
@@ -73,20 +110,22 @@ class _Pairing:
         self._keys = operator.keys
         self._within = operator.within
         self.failures: list[DynamicError] = []
-        self._kept: tuple[list[Reading], list[Reading]] = ([], [])
+        mine, other = operator.keys[0] if operator.keys else (None, None)
+        self._kept = _FiledReadings(mine), _FiledReadings(other)
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
-        self._kept[input].append(reading)
-        pairs = ((reading, other) if input == 0 else (other, reading) for other in self._kept[1 - input])
+        self._kept[input].add(reading)
+        others = self._kept[1 - input].like(reading, self._kept[input].key)
+        pairs = ((reading, other) if input == 0 else (other, reading) for other in others)
         return [self._joined(*pair) for pair in pairs if self._meet(*pair)]
 
     def forget(self, input: int, path: Path, where: Predicate) -> None:
         kept = self._kept[input]
-        kept[:] = [replace(each, tree=without(each.tree, path)) if holds(where, each) else each for each in kept]
+        kept.keep(replace(each, tree=without(each.tree, path)) if holds(where, each) else each for each in kept)
 
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         for side, kept in enumerate(self._kept):
-            kept[:] = [each for each in kept if not has_ended(1 - side, self._partners(side, each))]
+            kept.keep(each for each in kept if not has_ended(1 - side, self._partners(side, each)))
         return ()
 
     def save(self) -> list[Any]:
@@ -94,7 +133,7 @@ class _Pairing:
 
     def restore(self, rows: Iterable[Any]) -> None:
         for side, row in rows:
-            self._kept[side].append(reading_from_json(row))
+            self._kept[side].add(reading_from_json(row))
 
     def _meet(self, left: Reading, right: Reading) -> bool:
         return all(

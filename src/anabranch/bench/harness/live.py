@@ -18,13 +18,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 from math import inf
 from pathlib import Path
 from shutil import rmtree
-from time import perf_counter, sleep
+from time import perf_counter, sleep, time
 from types import TracebackType
 from typing import Any
 
@@ -51,11 +51,30 @@ class NotInTime(Exception):
     """A round has taken longer than it may."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileLatency:
+    """The milliseconds from a file to its answers, and the phases on the way."""
+
+    total: float
+    found: float
+    """Until its epoch begins: Spark looks for files, and writes down how far the epoch goes."""
+    plan: float
+    job: float
+    publish: float
+    deliver: float
+
+
 class LiveTrunk:
     """A trunk at work in a folder of its own, over a stream of photons or another one."""
 
     def __init__(
-        self, spark: Spark, folder: Path, queries: Mapping[str, str], file: Path, stream: Source | None = None
+        self,
+        spark: Spark,
+        folder: Path,
+        queries: Mapping[str, str],
+        file: Path,
+        stream: Source | None = None,
+        trigger_ms: int = _TRIGGER_MS,
     ) -> None:
         self._folder = folder
         self._file = file
@@ -66,17 +85,26 @@ class LiveTrunk:
         self._numbers = count()
         self.epochs: list[Epoch] = []
         """The epochs that were committed, without their answers."""
+        self._heard = 0.0
+        self._checking_seconds = 0.0
         self._trunk = Trunk(
-            SparkHost(spark), folder / "state", Settings(trigger_ms=_TRIGGER_MS), listener=Listener(self.epochs.append)
+            SparkHost(spark), folder / "state", Settings(trigger_ms=trigger_ms), listener=Listener(self._hear)
         )
+
+    def _hear(self, epoch: Epoch) -> None:
+        """Note an epoch whose answers can be read, and when that was."""
+        self._heard = time()
+        self.epochs.append(epoch)
 
     def __enter__(self) -> LiveTrunk:
         stream = self._stream
         self._inbox.mkdir(parents=True)
+        self._held.enter_context(self._trunk)
+        begin = perf_counter()
         checking = Checking(Inputs((stream,)))
         texts = {name: checking.printed(name, text) for name, text in self._queries.items()}
-        self._held.enter_context(self._trunk)
         self._trunk.want(Workload({stream.name: stream}, texts, epoch_bytes=_NO_LIMIT))
+        self._checking_seconds = perf_counter() - begin
         self._trunk.start(once=False)
         return self
 
@@ -98,6 +126,19 @@ class LiveTrunk:
 
     def feed(self, file: Path, until: float = inf) -> float:
         """The seconds of any file; the answers of the file before it are dropped."""
+        epoch = self._feed(file, until)
+        (report,) = _progress([self._trunk.query], [epoch.manifest.epoch], until)
+        return _seconds(report)
+
+    def arrive(self, file: Path) -> FileLatency:
+        """How long it takes from when a file is there until its answers can be read, as our own clock has it."""
+        begin = time()
+        metrics = self._feed(file).metrics
+        phases = metrics.plan_ms, metrics.job_ms, metrics.publish_ms, metrics.deliver_ms
+        return FileLatency(1_000 * (self._heard - begin), 1_000 * (metrics.began - begin), *phases)
+
+    def _feed(self, file: Path, until: float = inf) -> Epoch:
+        """The epoch of one more file."""
         segments = self._trunk.checkpoint.segments
         segments.delete_all(segments.names(below=True))
         known, last = len(self.epochs), self._trunk.last
@@ -111,13 +152,18 @@ class LiveTrunk:
             last = self._trunk.last
             found = [each for each in self.epochs[known:] if each.manifest.bytes_read]
         (epoch,) = found  # a file is an epoch
-        (report,) = _progress([self._trunk.query], [epoch.manifest.epoch], until)
-        return _seconds(report)
+        return epoch
 
     @property
     def answers(self) -> int:
         """The number of answers of the last round."""
         return self.epochs[-1].metrics.matched
+
+    @property
+    def registered_per_second(self) -> float:
+        """How many queries a second were checked, planned and made durable, all of them at once."""
+        planned = sum(each.metrics.plan_ms for each in self.epochs) / 1_000  # a known plan takes no time
+        return len(self._queries) / (self._checking_seconds + planned)
 
     def texts(self) -> dict[str, str]:
         """The answers of the last round, by subscription, without the elements around them."""

@@ -13,7 +13,8 @@ from statistics import median
 from time import perf_counter
 from typing import TypeAlias
 
-Figures: TypeAlias = "Mapping[str, float | Figures]"
+Figures: TypeAlias = "Mapping[str, float | str | Figures]"
+"""Numbers by name, and words where a figure needs them: versions, settings, reasons."""
 Work: TypeAlias = Callable[[], object]
 Clock: TypeAlias = Callable[[], float]
 """A function that does some work and gives the seconds that it took."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
-from time import perf_counter
+from time import perf_counter, process_time
 
 from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
@@ -95,22 +95,27 @@ def _take(query: ContinuousQuery, stream: str, elements: Sequence[StreamElement]
 
 
 def many_regions(regions: int, updates: int) -> Figures:
-    """The bytes of memory and of written state for each of very many regions, and the cost of an update."""
+    """The bytes of memory and of written state for each of very many regions, and the processor time of an update."""
     print(f"history: {regions:,} regions", file=sys.stderr)
     random = Random(1)
-    before = resident(os.getpid())[0]
+    before, begin = resident(os.getpid())[0], process_time()
     query = _query(RISEN, "tickers")
     for first in range(0, regions, 10_000):
         numbers = range(first, min(regions, first + 10_000))
         _take(query, "tickers", [element(ticker(each, 100), "tickers", each) for each in numbers], 0)
     query.settled()
+    loaded = process_time() - begin
     chosen = random.sample(range(regions), min(updates, regions))
     texts = [replacement(each, random.randint(50, 200), 1) for each in chosen]
-    seconds = _take(query, "tickers", [element(each, "tickers", 1) for each in texts], 1)
+    elements = [element(each, "tickers", 1) for each in texts]
+    begin = process_time()
+    _take(query, "tickers", elements, 1)
+    seconds = process_time() - begin
     layer = len(json.dumps(query.encode(whole=False)))
     return {
         "regions": regions,
         "memory_bytes_per_region": 1e6 * (resident(os.getpid())[0] - before) / regions,
         "state_bytes_per_region": layer / len(chosen),
+        "load_us": 1e6 * loaded / regions,
         "update_us": 1e6 * seconds / len(chosen),
     }

@@ -79,10 +79,11 @@ class SharedReadings:
     def ranges(self, number: int, wire: WireFormat) -> Iterator[LiveTrunk]:
         """A trunk with this many conjunctions of two ranges, whose answers were counted."""
         wanted = rectangles(number)
-        with self.trunk(wire, self.ranges_file(wire), queries_of(wanted, wire)) as trunk:
+        queries = queries_of(wanted, wire)
+        with self.trunk(wire, self._file(wire, self.items, "plain"), queries) as trunk:
             trunk.round()
             texts = trunk.texts()
-            found = [texts[name].count("<hit>") for name in queries_of(wanted, wire)]
+            found = [texts[name].count("<hit>") for name in queries]
             assert found == selected(wanted, readings(self.items)), f"{number:,} conjunctions over {wire.name}"
             yield trunk
 
@@ -90,10 +91,6 @@ class SharedReadings:
         """Compare this many conjunctions over JSON with the same over elements."""
         with self.ranges(number, JSON_LINES) as ours, self.ranges(number, ELEMENTS) as others:
             return compare(ours.round, others.round, rounds, f"{number:,} conjunctions over JSON and elements")
-
-    def ranges_file(self, wire: WireFormat) -> Path:
-        """The readings that conjunctions are asked of."""
-        return self._file(wire, self.items, "plain")
 
     def trunk(self, wire: WireFormat, file: Path, queries: Mapping[str, str]) -> LiveTrunk:
         """A trunk with some queries over a file."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 
 from anabranch.language import check, parse
@@ -33,9 +34,25 @@ from anabranch.stream.schema import Schema
 QUERIES = 32
 PAPER_WITHOUT, PAPER_WITH = 14, 31
 _VALUES = ("coord/cel/ra", "coord/cel/dec", "coord/det/dx", "coord/det/dy", "phc", "en", "det_time")
-_FROM, _TO = ("160", "176", "192", "208", "224"), ("288", "304", "320", "336", "352")
+SPREADS = ("1", "1.5", "2")
+"""How far constants lie apart, in the workloads that a bench compares: 1 is that of this module's figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """Five constants around a middle one."""
+
+    middle: Decimal
+    step: Decimal
+
+    def text(self, number: int, spread: Decimal) -> str:
+        """The constant of a number from -2 to 2."""
+        return f"{(self.middle + number * self.step * spread).normalize():f}"
+
+
+_FROM, _TO = _Constants(Decimal(192), Decimal(16)), _Constants(Decimal(320), Decimal(16))
 """Where a part of the detector begins and ends, across and down: around its middle, as telescopes are pointed."""
-_ENERGIES = ("1.1", "1.2", "1.3", "1.4", "1.5")
+_ENERGIES = _Constants(Decimal("1.3"), Decimal("0.1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +74,10 @@ def share(seed: int, queries: int = QUERIES, sample: int = 50) -> Shared:
     return Shared(queries, queries - len(_without(trees)), queries - len(_with(trees, size)))
 
 
-def workload(seed: int, count: int = QUERIES) -> list[str]:
-    """`count` random queries."""
+def workload(seed: int, count: int = QUERIES, spread: str = "1") -> list[str]:
+    """`count` random queries, whose constants lie this many times as far apart as usual."""
     random = Random(seed)
-    return [_query(random) for _ in range(count)]
+    return [_query(random, Decimal(spread)) for _ in range(count)]
 
 
 def placed(seed: int, count: int, peers: Sequence[str]) -> list[str]:
@@ -72,23 +89,23 @@ def placed(seed: int, count: int, peers: Sequence[str]) -> list[str]:
     return found[:count]
 
 
-def _query(random: Random) -> str:
+def _query(random: Random, spread: Decimal) -> str:
     returned = random.sample(_VALUES, random.randint(1, len(_VALUES)))
     pixels = " and ".join(
-        f"$p/coord/det/{axis} >= {_constant(random, _FROM)} and $p/coord/det/{axis} <= {_constant(random, _TO)}"
+        f"$p/coord/det/{axis} >= {_constant(random, _FROM, spread)} and "
+        f"$p/coord/det/{axis} <= {_constant(random, _TO, spread)}"
         for axis in ("dx", "dy")
     )
-    energy = f"$p/en >= {_constant(random, _ENERGIES)}"
+    energy = f"$p/en >= {_constant(random, _ENERGIES, spread)}"
     condition = random.choice((pixels, energy, random.choice((" and ", " or ")).join((pixels, energy))))
     content = "".join(f"{{ $p/{path} }}" for path in returned)
     head = f'for $p in stream("photons")/photons/photon where {condition}'
     return f"<photons>{{ {head} return <photon>{content}</photon> }}</photons>"
 
 
-def _constant(random: Random, known: Sequence[str]) -> str:
-    """One of a set of constants, those in the middle most often."""
-    middle = (len(known) - 1) / 2
-    return known[min(max(round(random.gauss(middle, middle / 2)), 0), len(known) - 1)]
+def _constant(random: Random, known: _Constants, spread: Decimal) -> str:
+    """One of five constants, those in the middle most often."""
+    return known.text(min(max(round(random.gauss(2, 1)), 0), 4) - 2, spread)
 
 
 def _without(trees: Iterable[PropertyTree]) -> list[PropertyTree]:

@@ -1,4 +1,4 @@
-"""Conjunctions of two ranges over readings (`readings.py`), each a query of ours and a rule of Event Ruler.
+"""Conjunctions of two ranges over readings (`readings.py`), up to a million of them.
 
 A subscription asks for a rectangle of `t` and `u`, which are spread evenly from 0 to 100.
 N of them have an N-th of the square each, at a random place and of a random shape, so an item matches one of them on
@@ -8,7 +8,6 @@ Which readings they select can be counted without any engine.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -39,14 +38,6 @@ class Rectangle:
         items = 'stream("readings")/readings/reading'
         result = f"<hit>{{ {paths['id']} }}{{ {paths['t']} }}</hit>"
         return f"<hits>{{ for $p in {items} where {bounds} return {result} }}</hits>"
-
-    def rule(self) -> str:
-        """The rule that selects it, for Event Ruler."""
-        ranges = {
-            leaf: [{"numeric": [">=", low / _DIGITS, "<", high / _DIGITS]}]
-            for leaf, (low, high) in (("t", self.t), ("u", self.u))
-        }
-        return json.dumps({"d": ranges})
 
 
 def rectangles(count: int, seed: int = 1) -> list[Rectangle]:

@@ -32,6 +32,7 @@ from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
+from anabranch.branch.document.judging import Replacement
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumable, Resumed
 from anabranch.branch.document.projection import KeptDocument, LateStart
@@ -39,7 +40,8 @@ from anabranch.branch.document.state import rare_gc
 from anabranch.branch.evolution.begun import begun_events, begun_inputs
 from anabranch.branch.evolution.following import Absorbing, Following, Showing
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came, Changed, Merged
+from anabranch.branch.intake.merge import Came, CameTogether, Changed, Merged
+from anabranch.branch.intake.usual_updates import UsualUpdate
 from anabranch.branch.members import BranchMember
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
@@ -123,6 +125,8 @@ class EditedStreamsMachine(Resumable, Protocol):
 
     def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterable[Any]: ...
 
+    def take_together(self, stream: str, partition: int, replacements: Sequence[Replacement]) -> Iterable[Any]: ...
+
     def begin(self, documents: Mapping[str, LateStart]) -> Iterable[Any]: ...
 
 
@@ -203,6 +207,11 @@ class EditedStreamsBranch(Merged, Generic[M]):
         name, partition = key
         return good_time(self._machine.kept[name].admission, self._inputs[name], partition, element, arrived)
 
+    def together(self, key: Key, updates: Sequence[UsualUpdate], first: int) -> Sequence[Replacement]:
+        """The next updates of an input that can be taken together."""
+        name, partition = key
+        return self._machine.kept[name].admission.together(updates, first, partition)
+
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
         name, partition = key
@@ -216,7 +225,11 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     def _take_released(self) -> None:
         for each in self._merge.released():
-            if isinstance(each, Came):
+            if isinstance(each, CameTogether):
+                if self._goes_on:
+                    self._alter_displays()
+                    self._tell(self._machine.take_together(*each))
+            elif isinstance(each, Came):
                 stream, partition, element, at, _ = each
                 if isinstance(element, Accent):
                     self._change(Changed(self._inputs[stream], partition, element))

@@ -13,7 +13,7 @@ entry by entry and the rest apart, all of it or what has changed, and `decode` r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar, Unpack
 
@@ -25,6 +25,7 @@ from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.display.split import Splitter
 from anabranch.branch.display.stages import ComputedStage, EachStage, EntrySource, Stage, WholeStage
 from anabranch.branch.display.windows import EditedWindows, EditedWindowStage
+from anabranch.branch.document.judging import Replacement
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
@@ -104,6 +105,14 @@ class Machine(ShownQuery, Generic[N]):
         for _ in kept.take(element, at, partition):  # the moments of all streams have one order
             yield from self._moment(element.place)
 
+    def take_together(self, stream: str, partition: int, replacements: Sequence[Replacement]) -> Iterator[N]:
+        """Take updates that were judged together, one after the other."""
+        kept, others = self.kept[stream], [each for name, each in self.kept.items() if name != stream]
+        for each in replacements:
+            kept.moment = 1 + max([kept.moment, *[other.moment for other in others]])
+            kept.take_judged(each, partition)
+            yield from self._moment(each.update.place)
+
     def begin(self, documents: Mapping[str, LateStart]) -> list[N]:
         """Begin late, with the streams' documents as they stand (LAWS 3.6)."""
         for name, document in documents.items():
@@ -128,12 +137,12 @@ class Machine(ShownQuery, Generic[N]):
                 kept.changed[number] = kept.unsaved.entries[number] = None
 
     @abstractmethod
-    def _moment(self, place: Place) -> Iterator[N]:
+    def _moment(self, place: Place) -> Iterable[N]:
         """The news of a moment that an element from a place has caused."""
 
     def _moved(self) -> dict[str, list[int]]:
         """Move time; returns the entries to be evaluated again: those that are gone first, then by number."""
-        self.now = self._evaluation.now = max(each.now for each in self.kept.values())
+        self.now = self._evaluation.now = max([each.now for each in self.kept.values()])
         self.is_behind = False
         changed: dict[str, list[int]] = {}
         for name, each in self.kept.items():
@@ -180,8 +189,8 @@ class Machine(ShownQuery, Generic[N]):
 class ContinuousQuery(Machine[DisplayChange]):
     """A query that is not divided into strands; it yields what changes on display."""
 
-    def _moment(self, place: Place) -> Iterator[DisplayChange]:
+    def _moment(self, place: Place) -> tuple[DisplayChange]:
         changed = self._moved()
         for stage in self._stages:
             stage.update(changed)
-        yield self._change(place)
+        return (self._change(place),)

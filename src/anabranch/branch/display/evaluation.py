@@ -217,15 +217,17 @@ class Entrywise:
     def again(self, changed: Changed) -> Collection[int]:
         """The entries to be evaluated again: those that have changed, and those that meet a changed entry."""
         own = changed[self.part.stream]
+        if not self.part.beside:
+            return own
         kept = self._kept
         met: set[int] = set()
         for name, key in self.part.keys:
             meeting = self._meetings[name]
             for entry in own:
-                meeting.own.put(entry, self._keys(key, key.own, self.part.stream, entry))
+                meeting.own.put(entry, self._keys(key, self.part.stream, entry))
             for entry in changed[name]:
                 met |= meeting.met_by_other(entry)
-                meeting.other.put(entry, self._keys(key, key.other, name, entry))
+                meeting.other.put(entry, self._keys(key, name, entry))
                 met |= meeting.met_by_other(entry)
         if any(changed[name] for name in self.part.beside if name not in self._meetings):
             met.update(kept[self.part.stream].numbers())
@@ -310,15 +312,25 @@ class Entrywise:
         """Let the whole answer fail because of an entry."""
         self._site.failing[self._id, entry] = error
 
-    def _keys(
-        self, key: JoinKey | JoinRange, expression: ast.Expression, stream: str, entry: int
-    ) -> Collection[str | None]:
-        kept = self._kept[stream]
-        if entry not in kept.by_number:
+    def _keys(self, key: JoinKey | JoinRange, stream: str, entry: int) -> Collection[str | None]:
+        """The keys of an entry of this stream or another."""
+        if entry not in self._kept[stream].by_number:
             return ()
-        found = self._site.evaluation.atoms(expression, self._scope, {stream: kept.some((entry,))})
-        written = None if found is None else key.written(found)
+        is_own = stream == self.part.stream
+        written = self._key(key, key.own if is_own else key.other, stream, entry)
+        if written is not None and isinstance(key, JoinRange):
+            beside = key.own_beside if is_own else key.other_beside
+            if any(self._key(key, each, stream, entry) is None for each in beside):
+                return (ANY,)
         return (ANY,) if written is None else written
+
+    def _key(
+        self, key: JoinKey | JoinRange, expression: ast.Expression, stream: str, entry: int
+    ) -> tuple[str, ...] | None:
+        """What a key is made of by an expression; None where it may meet any other."""
+        contents = self._kept[stream].some((entry,))
+        found = self._site.evaluation.atoms(expression, self._scope, {stream: contents})
+        return None if found is None else key.written(found)
 
     # --- state --------------------------------------------------------------------------------------------
 

@@ -61,7 +61,8 @@ class DisplayPublisher:
 
     def show(self, change: DisplayChange, *, goes_on: bool = False) -> None:
         """Publish what a moment has changed; one that `goes_on` is published when it is `over`."""
-        self._open += (self._accent(each, change.at) for each in change.alters)
+        if change.alters:
+            self._open += [self._accent(each, change.at) for each in change.alters]
         self._open += self._display.wire(self._wired(change.at)[0], hidden=self._machine.failure is not None)
         if not goes_on:
             self.over(change.at)

@@ -185,8 +185,10 @@ class Splitter:
     ) -> Iterator[tuple[str, JoinKey | JoinRange]]:
         for other in beside:
             if isinstance(expression, ast.Flwor) and self._readings(expression, other) == 1:
-                key = key_between(expression, stream, other) or range_between(expression, stream, other)
-                if key is not None and not self._looks_beyond(key.other, other):
+                given = expression, stream, other
+                key = key_between(*given) or range_between(*given, self._functions, self._user_functions)
+                read = () if key is None else (key.other, *(key.other_beside if isinstance(key, JoinRange) else ()))
+                if key is not None and not any(self._looks_beyond(each, other) for each in read):
                     yield other, key
 
     def _looks_beyond(self, expression: ast.Expression, stream: str) -> bool:

@@ -57,6 +57,11 @@ class ChainPlace:
     is_unnamed: bool = False
     """Whether it has lost its last id."""
 
+    @property
+    def is_inner(self) -> bool:
+        """Whether it stands in an entry and in no other region."""
+        return self.inside is None and not self.top and self.end is None
+
 
 @dataclass(eq=False, slots=True)
 class Unsaved:
@@ -76,6 +81,39 @@ def _least_kept(need: Lookbacks) -> tuple[int, bool]:
     return 1 + max(reach.versions for reach in need), any(reach.seconds for reach in need)
 
 
+class EntriesInOrder(Ordered[int, int]):
+    """The entries by their numbers, in document order; mostly each came at the end, so numbers tell their order."""
+
+    __slots__ = ("_greatest", "_is_by_number")
+
+    def __init__(self) -> None:
+        self._greatest, self._is_by_number = -1, True
+        super().__init__(0)
+
+    def precedes(self, one: int, other: int) -> bool:
+        return one < other if self._is_by_number else super().precedes(one, other)
+
+    def append(self, handle: int, value: int) -> None:
+        self._came(handle, is_last=True)
+        super().append(handle, value)
+
+    def prepend(self, handle: int, value: int) -> None:
+        self._came(handle, is_last=not len(self))
+        super().prepend(handle, value)
+
+    def insert_before(self, anchor: int, handle: int, value: int) -> None:
+        self._came(handle, is_last=False)
+        super().insert_before(anchor, handle, value)
+
+    def insert_after(self, anchor: int, handle: int, value: int) -> None:
+        self._came(handle, is_last=self._is_by_number and anchor == self.last)
+        super().insert_after(anchor, handle, value)
+
+    def _came(self, handle: int, *, is_last: bool) -> None:
+        self._is_by_number = self._is_by_number and is_last and handle > self._greatest
+        self._greatest = max(self._greatest, handle)
+
+
 class DocumentEntries:
     """The entries of one stream in their order, the chains in them, and their due times."""
 
@@ -88,7 +126,7 @@ class DocumentEntries:
         """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
         """The time of the latest element of all streams of the query, as far as known here."""
-        self.order: Ordered[int, int] = Ordered(0)
+        self.order = EntriesInOrder()
         """All entries by number, including marks, in document order."""
         self.by_number: dict[int, DocumentEntry] = {}
         self.changed: dict[int, tuple[Chain, ...] | None] = {}
@@ -138,7 +176,9 @@ class DocumentEntries:
         if extra > 0 and is_timed:
             now = self.now if self.clock is None else max(self.clock, self.now)
             extra = len(versions) - kept(need, self._ends(chain, held), now)
-        if extra > 0:
+        if extra == 1:
+            self._forget(versions.pop(0).content[:])
+        elif extra > 0:
             self._forget([each for version in versions[:extra] for each in version.content])
             del versions[:extra]
 
@@ -173,13 +213,13 @@ class DocumentEntries:
     def _forget(self, content: list[Content]) -> None:
         """Drop content that can never be seen again; its ids stay known."""
         while content:
-            match content.pop():
-                case Lived(content=inner):
-                    content += inner
-                case Chain() as chain:
-                    self._let_go(chain)
-                    content += [each for version in chain.versions for each in version.content]
-                    chain.versions, chain.host = [], []
+            each = content.pop()
+            if isinstance(each, Lived):
+                content += each.content
+                continue
+            self._let_go(each)
+            content += [inner for version in each.versions for inner in version.content]
+            each.versions, each.host = [], []
 
     def _let_go(self, chain: Chain) -> None:
         self.held.pop(chain, None)

@@ -4,6 +4,7 @@ The usual update replaces what a region holds by content that has no regions, wh
 than a `mutable` with one name, and has none inside.
 Then no id is taken, given or forgotten (`law/history/register.py`), so there is nothing to judge but its name, its
 time and its depth.
+So many such updates in a row are judged together, before any of them is applied: none changes what the next one needs.
 Where its stream has evolved, its values have units, and the law judges it.
 """
 
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
+from anabranch.branch.intake.usual_updates import UsualUpdate
 from anabranch.law.history.admission import Admitted, UpdateAdmission, is_control
 from anabranch.law.history.chains import Chain
 from anabranch.stream.elements import StreamElement, Update
@@ -29,8 +32,47 @@ class PlainReplacement(Admitted):
     update: Update
 
 
+class Replacement(NamedTuple):
+    """A good update that gives a region other content, and does nothing else, judged with others."""
+
+    chain: Chain
+    update: Update
+    at: Fraction
+
+
 class KeptAdmission(UpdateAdmission):
     """Judges as the law does."""
+
+    def together(self, updates: Sequence[UsualUpdate], first: int, partition: int) -> list[Replacement]:
+        """The good plain replacements, with times of their own, that come next from number `first` on; perhaps none.
+
+        They are to be applied before another element of the partition is judged.
+        """
+        found: list[Replacement] = []
+        evolution, reached = self.evolutions.get(partition), self.times.get(partition)
+        if reached is None or (evolution is not None and evolution.is_changed):
+            return found
+        names, known, deepest = self.register.of(partition), self.register.known, self._depth
+        written: Decimal | None = None
+        at = reached
+        for number in range(first, len(updates)):
+            update = updates[number]
+            named = names.get(update.target)
+            if named is None or update.kind != "replace" or update.id is not None or update.at is None:
+                break
+            chain = named.chain
+            region = known[chain]
+            if region.inner or region.inserted or region.is_over or len(region.ids) != 1:
+                break
+            if update.at is not written:
+                written, before = update.at, at
+                at = exact_time(update.at)
+                if at < before:
+                    break
+            if update.look.height > deepest - chain.depth:
+                break
+            found.append(Replacement(chain, update, at))
+        return found
 
     def judge(self, element: StreamElement, at: Fraction, partition: int = 0) -> Admitted | None:
         if isinstance(element, Update) and element.kind == "replace" and element.id is None:
@@ -61,7 +103,9 @@ class KeptAdmission(UpdateAdmission):
         own = at if update.at is None else exact_time(update.at)
         if own is not at and own != at:
             return None
-        return named.chain if _fits(update.content, self._depth - named.chain.depth) else None
+        depth = self._depth - named.chain.depth
+        fits = update.look.height <= depth if isinstance(update, UsualUpdate) else _fits(update.content, depth)
+        return named.chain if fits else None
 
     def take(self, admitted: Admitted, partition: int = 0) -> list[Chain]:
         if not isinstance(admitted, PlainReplacement):

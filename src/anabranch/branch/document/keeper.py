@@ -16,18 +16,20 @@ Running queries have documents of their own, which this does not change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from anabranch.algebra.accents.events import Announced
-from anabranch.branch.document.judging import PlainReplacement, exact_time
+from anabranch.branch.document.judging import PlainReplacement, Replacement, exact_time
 from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode, rare_gc, without_gc
 from anabranch.branch.evolution.begun import EditedStart, events_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came, Changed, Merged
+from anabranch.branch.intake.merge import Came, CameTogether, Changed, Merged
+from anabranch.branch.intake.usual_updates import UsualUpdate
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
@@ -39,7 +41,7 @@ from anabranch.law.history.timeline import time_of
 from anabranch.law.history.units import bring
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import Accent, Item, Place, StreamElement
+from anabranch.stream.elements import Accent, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import serialize
 
@@ -77,6 +79,10 @@ class Keeper(Merged):
             admission.dead.clear()
         return at
 
+    def together(self, key: Key, updates: Sequence[UsualUpdate], first: int) -> Sequence[Replacement]:
+        """The next updates that can be taken together; none are bad."""
+        return self._kept.admission.together(updates, first, key[1])
+
     def reached(self, key: Key) -> Fraction:
         """The time that a partition has reached."""
         return self._kept.admission.reached(key[1])
@@ -84,7 +90,9 @@ class Keeper(Merged):
     def _run(self) -> None:
         with rare_gc():
             for each in self._merge.released():
-                if isinstance(each, Came):
+                if isinstance(each, CameTogether):
+                    self._kept.accept_together(each.replacements, each.partition)
+                elif isinstance(each, Came):
                     stream, partition, element, at, _ = each
                     if isinstance(element, Accent):
                         self._events.append(Announced(stream, partition, element))
@@ -161,7 +169,7 @@ class _WholeStream(KeptDocument):
         self._stream = stream.name
         if stream.source.retain is not None:
             self._seconds = (stream.source.retain,)
-        self._newest: dict[Chain, tuple[PlainReplacement, Place, int]] = {}
+        self._newest: dict[Chain, tuple[Replacement, int]] = {}
         """By region: the newest replacement that is not in the document yet, and the number of its version."""
 
     def accept(self, element: StreamElement, at: Fraction, partition: int) -> None:
@@ -178,17 +186,33 @@ class _WholeStream(KeptDocument):
             self.changed.clear()
             return
         self._move(at)
-        self._newest[admitted.chain] = admitted, element.place, self.next_version
+        self._newest[admitted.chain] = Replacement(admitted.chain, admitted.update, at), self.next_version
         self.next_version += 1
         self.admission.take(admitted, partition)
+        self.clock = self._reached()
+
+    def accept_together(self, replacements: Sequence[Replacement], partition: int) -> None:
+        """Take updates that were judged together, as `accept` takes one."""
+        if self._seconds:
+            for each in replacements:
+                self.accept(each.update, each.at, partition)
+            return
+        newest, number = self._newest, self.next_version
+        for each in replacements:
+            newest[each.chain] = each, number
+            number += 1
+        self.next_version = number
+        self._move(each.at)  # times do not fall, so the last is the latest
+        self.admission.times[partition] = each.at
+        self.moment += len(replacements) - 1
         self.clock = self._reached()
 
     def catch_up(self) -> None:
         """Apply the newest replacements, each with the time and the number that it came with."""
         at, following = self._at, self.next_version
-        for admitted, place, number in self._newest.values():
-            self._at, self.next_version = admitted.end, number
-            self._replace(admitted, place)
+        for replacement, number in self._newest.values():
+            self._at, self.next_version = replacement.at, number
+            self._replace(replacement.chain, replacement.update, replacement.at)
         self._newest.clear()
         self.changed.clear()
         self._at, self.next_version = at, following

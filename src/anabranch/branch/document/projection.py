@@ -16,23 +16,25 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
-from anabranch.branch.document.judging import PlainReplacement
-from anabranch.law.history.admission import Admitted, UpdateAdmission, declared_on, is_layout
-from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare
+from anabranch.branch.document.judging import PlainReplacement, Replacement
+from anabranch.branch.document.shared_nodes import NO_NAMESPACES, shared_declarations, shared_node
+from anabranch.branch.document.usual_content import UsualContents
+from anabranch.branch.intake.usual_updates import UsualUpdate
+from anabranch.law.history.admission import Admitted, UpdateAdmission, is_layout
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version
 from anabranch.law.history.register import Act
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
-from anabranch.stream.elements import Place, StreamElement
+from anabranch.stream.elements import Place, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Element, JsonMark
 
 C = TypeVar("C", Lived, Version)
 
 
-@dataclass(frozen=True, slots=True)
-class InsertionPoint:
+class InsertionPoint(NamedTuple):
     """Where content is added: at the end of other content, among the entries, or, without a sight, nowhere."""
 
     sight: Visibility | None = None
@@ -62,6 +64,7 @@ class KeptDocument(DocumentEntries):
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, stream, needs, limits)
         self._opens = self.sight.chains == {CURRENT}
+        self._usual = UsualContents()
         self._completed = False  # whether a node was completed since the last moment
         self._coming: list[Lived | Version] = []  # what has come since then, where moments are noted
 
@@ -77,12 +80,20 @@ class KeptDocument(DocumentEntries):
             return
         self._move(at)
         if isinstance(admitted, PlainReplacement):
-            self._replace(admitted, element.place)
+            self._replace(admitted.chain, admitted.update, at)
         elif admitted.tree is not None:
             yield from self._see(InsertionPoint(self.sight), [admitted.tree], admitted, element.place, between=True)
         for chain in self.admission.take(admitted, partition):
             self._free(chain)
         yield self._reached()
+
+    def take_judged(self, replacement: Replacement, partition: int) -> None:
+        """Apply an update that was judged together with others; its moment is reached then."""
+        chain, update, at = replacement
+        self._move(at)
+        self._replace(chain, update, at)
+        self.admission.times[partition] = at
+        self._reached()
 
     def _reached(self) -> Fraction:
         """A moment is reached; what has come at it notes its time, which is known now."""
@@ -117,7 +128,7 @@ class KeptDocument(DocumentEntries):
             elif isinstance(child, Element):
                 yield from self._put(point, child, admitted, place, between)
             elif point.sight and point.sight.finds(child) and not (between and is_layout(child)):
-                self._append(point, self._came(Lived(bare(child), {}, self._at, place)))
+                self._append(point, self._came(Lived(shared_node(child), NO_NAMESPACES, self._at, place)))
 
     def _put(
         self, point: InsertionPoint, element: Element, admitted: Admitted, place: Place, between: bool
@@ -127,7 +138,7 @@ class KeptDocument(DocumentEntries):
             if admitted.acts:  # it may contain updates of visible regions
                 yield from self._see(NOWHERE, element.children, admitted, place, between=False)
             return
-        lived = self._came(Lived(bare(element), declared_on(element, between), self._at, place))
+        lived = self._came(Lived(shared_node(element), shared_declarations(element, between), self._at, place))
         entry = self._append(point, lived)
         below = InsertionPoint(sight, lived.content, point.inside, entry) if entry in self.by_number else NOWHERE
         yield from self._see(below, element.children, admitted, place, between=False)
@@ -155,18 +166,30 @@ class KeptDocument(DocumentEntries):
         elif entry in self.by_number:
             self._leave(entry)
 
-    def _replace(self, admitted: PlainReplacement, place: Place) -> None:
+    def _replace(self, chain: Chain, update: Update, at: Fraction) -> None:
         """Apply an update that only gives a region other content, which has no regions."""
-        chain, update = admitted.chain, admitted.update
-        held = self.held.get(chain)
+        held, place = self.held.get(chain), update.place
+        if isinstance(update, UsualUpdate) and held is not None and held.is_inner and not self._notes_moments:
+            regions = self.changed.get(held.entry, ())
+            number, self.next_version = self.next_version, self.next_version + 1
+            chain.versions.append(Version(at, number, self._usual.lives(update, held.sight, at, place)))
+            self._trim(chain, held)
+            self._touch(held.entry, at)
+            if regions is not None and held.entry in self.changed:
+                self.changed[held.entry] = (*regions, chain)
+            return
         regions = () if held is None else self.changed.get(held.entry, ())
-        point = self._begin(chain, admitted.end, update.mark)
+        point = self._begin(chain, at, update.mark)
         if point.host is not None and point.sight is not None:
-            self._fill(point.host, point.sight, update.content, place, chain.between)
+            if isinstance(update, UsualUpdate) and not chain.between:
+                point.host.extend(self._usual.lives(update, point.sight, self._at, place))
+            else:
+                self._fill(point.host, point.sight, update.content, place, chain.between)
             if held is not None and regions is not None and held.entry in self.changed:
                 self.changed[held.entry] = (*regions, chain)
         elif point.sight is not None:  # it stands among the entries
-            assert not list(self._see(point, update.content, admitted, place, chain.between)), "it has no regions"
+            nothing = Admitted(None, {}, at)
+            assert not list(self._see(point, update.content, nothing, place, chain.between)), "it has no regions"
 
     def _fill(
         self, host: list[Content], sight: Visibility, children: Sequence[Child], place: Place, between: bool
@@ -175,12 +198,12 @@ class KeptDocument(DocumentEntries):
         for child in children:
             if not isinstance(child, Element):
                 if sight.finds(child) and not (between and is_layout(child)):
-                    host.append(Lived(bare(child), {}, self._at, place))
+                    host.append(Lived(shared_node(child), NO_NAMESPACES, self._at, place))
                 continue
             below = sight.into(child.name.local)
             if below.blind and not below.seen:
                 continue
-            lived = Lived(bare(child), declared_on(child, between), self._at, place)
+            lived = Lived(shared_node(child), shared_declarations(child, between), self._at, place)
             if child.children:
                 self._fill(lived.content, below, child.children, place, between=False)
             if below.seen or lived.content:  # else it is kept only for a descendant, which is missing
@@ -308,14 +331,14 @@ class KeptDocument(DocumentEntries):
                     sight = point.sight.into(element.name.local) if point.sight else None
                     if sight is None or (sight.blind and not sight.seen):
                         continue
-                    lived = Lived(bare(element), namespaces, self.now, place)
+                    lived = Lived(shared_node(element), namespaces, self.now, place)
                     entry = self._append(point, lived)
                     self._copy(InsertionPoint(sight, lived.content, point.inside, entry), inside, copies)
                     if not sight.seen and not lived.content:
                         self._drop(point, lived, entry)
                 case Lived(node, _, _, place):
                     if point.sight and point.sight.finds(node):
-                        self._append(point, Lived(bare(node), {}, self.now, place))
+                        self._append(point, Lived(shared_node(node), NO_NAMESPACES, self.now, place))
                 case Chain(versions=versions):
                     chain = copies[each] = _alike(each)
                     self._hold(chain, point)

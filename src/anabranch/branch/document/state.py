@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
+from anabranch.branch.document.shared_nodes import NO_NAMESPACES, shared_element
 from anabranch.law.history.chains import Chain, Content, DocumentMoment, Lived, Version
 from anabranch.law.history.tokens import OpenPart, OpenParts
 from anabranch.sharing.retention import Visibility
@@ -78,7 +79,8 @@ def encode(kept: DocumentEntries, *, whole: bool = True) -> Data:
     else:
         numbers = [number for number in unsaved.entries if number in kept.by_number]
         order = [[unsaved.removed, _runs(kept, [number for number in numbers if number >= unsaved.first])]]
-    entries = [[number, *_entry(kept, number, kept.by_number[number])] for number in numbers]
+    writer = _EntryWriter(kept)
+    entries = [writer.row(number) for number in numbers]
     times = [[partition, write_fraction(time)] for partition, time in kept.admission.times.items()]
     clock = None if kept.clock is None else write_fraction(kept.clock)
     register = kept.register
@@ -171,61 +173,104 @@ def rare_gc() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator[Data]:
-    """The data of an entry; nothing for a mere place.
+class _EntryWriter:
+    """Writes the entries of a document."""
 
-    The mark at the start of a chain has the chain, the mark at the end the number of the start.
-    """
-    if entry.content is not None:
-        yield _content(kept, entry.content, None, None, top=True)
-        yield [write_fraction(each) for each in entry.marks]
-    elif entry.opened is not None:
-        start = kept.held[entry.opened].entry
-        yield _content(kept, entry.opened, None, None, top=True) if start == number else start
+    def __init__(self, kept: DocumentEntries) -> None:
+        self._kept = kept
+        self._times: dict[int, str] = {}
+        """Times that were written, by the identity of the number: many nodes have one in common."""
+        self._names: dict[Child, list[str]] = {}
+        """What is written of elements that are nothing but a name, which entries share (`shared_nodes.py`)."""
 
+    def row(self, number: int) -> Data:
+        """The data of an entry; only its number for a mere place.
 
-def _content(
-    kept: DocumentEntries,
-    content: Content,
-    around: Fraction | None,
-    around_moment: DocumentMoment | None,
-    *,
-    top: bool = False,
-) -> Data:
-    """The data of a node or chain: the time and the moment of a node only where they differ from those around it.
+        The mark at the start of a chain has the chain, the mark at the end the number of the start.
+        """
+        entry = self._kept.by_number[number]
+        if entry.content is not None:
+            marks = [self._time(each) for each in entry.marks] if entry.marks else []
+            return [number, self._content(entry.content, None, None, top=True), marks]
+        if entry.opened is None:
+            return [number]
+        start = self._kept.held[entry.opened].entry
+        return [number, self._content(entry.opened, None, None, top=True) if start == number else start]
 
-    The origin of a node is written only below the root (`top`), directly or in chains.
-    """
-    if isinstance(content, Lived):
-        node, start, inner, moment = content.node, content.start, content.content, content.moment
-        plain = node.value if type(node) is Text and node.measure is None else _node(node, content.namespaces)
-        written = [plain, None if start is around or start == around else write_fraction(start)]
-        noted = [] if moment is None else _moment(moment)
-        is_later = not top and bool(noted) and moment != around_moment
-        if inner or top or is_later:
-            written.append([_content(kept, each, start, moment or around_moment) for each in inner])
-        if top:
-            written.append([content.place.partition, content.place.offset, *noted])
-        elif is_later:
-            written.append([noted])
+    def _time(self, time: Fraction) -> str:
+        """A time of the document, which lives longer than the writer."""
+        written = self._times.get(id(time))
+        if written is None:
+            written = self._times[id(time)] = write_fraction(time)
         return written
-    lives: list[Data] = []
-    for version in content.versions:
-        start, began = version.start, version.moment
-        life = [
-            write_fraction(start),
-            version.number,
-            [_content(kept, each, start, began, top=top) for each in version.content],
-        ]
-        if version.mark is not None or began is not None:
-            life.append(None if version.mark is None else write_mark(version.mark))
-            life += () if began is None else _moment(began)
-        lives.append(life)
-    return [kept.register.number(content), lives]
+
+    def _content(
+        self, content: Content, around: Fraction | None, around_moment: DocumentMoment | None, *, top: bool = False
+    ) -> Data:
+        """The data of a node or chain: the time and the moment of a node only where they differ from those around it.
+
+        The origin of a node is written only below the root (`top`), directly or in chains.
+        """
+        if isinstance(content, Lived):
+            node, start, inner, moment = content.node, content.start, content.content, content.moment
+            plain = node.value if type(node) is Text and node.measure is None else _node(node, content.namespaces)
+            written = [plain, None if start is around or start == around else self._time(start)]
+            noted = [] if moment is None else _moment(moment)
+            is_later = not top and bool(noted) and moment != around_moment
+            if inner or top or is_later:
+                written.append(self._inside(inner, start, moment or around_moment))
+            if top:
+                written.append([content.place.partition, content.place.offset, *noted])
+            elif is_later:
+                written.append([noted])
+            return written
+        lives: list[Data] = []
+        for version in content.versions:
+            start, began, inner = version.start, version.moment, version.content
+            if top:
+                life = [self._content(each, start, began, top=True) for each in inner]
+            else:
+                life = self._inside(inner, start, began)
+            data = [self._time(start), version.number, life]
+            if version.mark is not None or began is not None:
+                data.append(None if version.mark is None else write_mark(version.mark))
+                data += () if began is None else _moment(began)
+            lives.append(data)
+        return [self._kept.register.number(content), lives]
+
+    def _inside(self, content: list[Content], start: Fraction, moment: DocumentMoment | None) -> list[Data]:
+        """The data of what is in a node or a version; mostly these are plain nodes that came with it."""
+        found: list[Data] = []
+        for each in content:
+            if type(each) is Lived and each.start is start and (each.moment is None or each.moment is moment):
+                node, inner = each.node, each.content
+                name = self._names.get(node)
+                if type(node) is Text and node.measure is None and not inner:
+                    found.append([node.value, None])
+                    continue
+                if name is None and type(node) is Element and _is_plain(node):
+                    name = self._names[node] = [node.name.local]
+                if name is not None and not each.namespaces:
+                    only = inner[0] if len(inner) == 1 else None
+                    text = only.node if type(only) is Lived and only.start is start and only.moment is None else None
+                    if type(text) is Text and text.measure is None:
+                        found.append([name, None, [[text.value, None]]])
+                    else:
+                        found.append([name, None, self._inside(inner, start, moment)] if inner else [name, None])
+                    continue
+            found.append(self._content(each, start, moment))
+        return found
 
 
 def _moment(moment: DocumentMoment) -> list[Data]:
     return [moment.number, write_fraction(moment.now)]
+
+
+def _is_plain(node: Element) -> bool:
+    """Whether an element is nothing but a name without a namespace."""
+    if node.attributes or node.mark is not None or node.message is not None:
+        return False
+    return not node.name.uri and not node.name.prefix
 
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
@@ -241,11 +286,13 @@ def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
             attributes = list(map(_attribute, node.attributes))
             told = None if node.mark is None else write_mark(node.mark)
             return [*_name(node.name), dict(namespaces), attributes, told, [message.key, message.headers]]
-        case Text(measure=None):
+        case Text(measure=None, kind=None):
             return node.value
-        case Text(measure=measure):
+        case Text(measure=measure, kind=None):
             assert measure is not None
             return ["measured", node.value, write_measure(measure)]
+        case Text(measure=measure, kind=kind):
+            return ["piece", node.value, kind, None if measure is None else write_measure(measure)]
         case Comment():
             return ["comment", node.value]
         case Instruction():
@@ -354,13 +401,15 @@ class _RowReader:
 def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
     match data:
         case str(text):
-            return Text(text), {}
+            return Text(text), NO_NAMESPACES
         case [local]:
-            return Element(Name(local)), {}
+            return shared_element(local, "", ""), NO_NAMESPACES
         case ["comment", text]:
             return Comment(text), {}
         case ["measured", text, [*measure]]:
             return Text(text, read_measure(measure)), {}
+        case ["piece", text, kind, measure]:
+            return Text(text, None if measure is None else read_measure(measure), kind), {}
         case ["instruction", target, text]:
             return Instruction(target, text), {}
         case [local, uri, prefix, namespaces, attributes, *rest]:

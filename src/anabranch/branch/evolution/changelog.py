@@ -105,10 +105,15 @@ def _covers(later: Entry, earlier: Entry) -> bool:
         case WindowsReached(), WindowsReached():
             return (later.stream, later.path) == (earlier.stream, earlier.path)
         case Announced(stream, partition, Punctuation(where)), Announced(of, number, Punctuation(before)):
-            closed = _boxes(before) if (stream, partition) == (of, number) else ()
-            return bool(closed) and all(any(inside(box, part) for part in _boxes(where)) for box in closed)
+            return (stream, partition) == (of, number) and closes_all(where, before)
         case _:
             return False
+
+
+def closes_all(later: description.Description | None, earlier: description.Description | None) -> bool:
+    """Whether a punctuation closes all items that an earlier one closes."""
+    closed = _boxes(earlier)
+    return bool(closed) and all(any(inside(box, part) for part in _boxes(later)) for box in closed)
 
 
 @lru_cache(maxsize=1_024)

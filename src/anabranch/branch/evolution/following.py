@@ -15,18 +15,19 @@ same process has cached the followers (`branch/cache.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
-from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
+from anabranch.branch.evolution.changelog import Changelog, Entry, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
 from anabranch.branch.members import Asker, BranchMember
 from anabranch.branch.ports import InputStream, Start, json_items
+from anabranch.branch.remote.lines import EventMark, mark_text
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
@@ -35,6 +36,7 @@ from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage, leads
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing, standing
+from anabranch.runtime.units import AnswerPiece
 from anabranch.stream.elements import Accent, Alter, Doubt, Punctuation
 from anabranch.stream.path import Path
 
@@ -85,6 +87,7 @@ class Absorbing:
     policy: Policy
     registered: tuple[str, ...]
     sends: Literal[False] = False
+    passes: Literal[False] = False
     answers: IgnoredAccents = field(default_factory=IgnoredAccents)
     follower: Follower | None = None
 
@@ -107,6 +110,7 @@ class Showing:
     policy: Policy
     registered: tuple[str, ...]
     sends: Literal[False] = False
+    passes: Literal[False] = False
     answers: CollectedAlters = field(default_factory=CollectedAlters)
     follower: Follower | None = None
 
@@ -122,6 +126,8 @@ class Showing:
 
 
 _Asker: TypeAlias = Asker | Absorbing | Showing
+_FollowerKey: TypeAlias = tuple[Lineage, Policy, bool, bool]
+"""What tells followers apart: also whether tuples are sent, and events passed on between them."""
 
 
 class Following:
@@ -139,7 +145,7 @@ class Following:
         self._taken = taken
         self._log = Changelog()
         self._ended: dict[str, str] = {}
-        self._followers: dict[tuple[Lineage, Policy, bool], Follower] = {}
+        self._followers: dict[_FollowerKey, Follower] = {}
 
     # --- events -----------------------------------------------------------------------------------------------
 
@@ -175,10 +181,25 @@ class Following:
 
     def _apply(self, announced: Announced) -> None:
         """Apply an event, and log it."""
+        was_quiet = self.quiet
         came = self._tell(announced)
         self._give(came)
+        self._pass_on([*(self._log.entries if was_quiet else ()), announced])
         if self._log.add(announced, let_out=any(came.values())):
             self._log.thin()
+
+    def _pass_on(self, events: Iterable[Entry]) -> None:
+        """Write events between the tuples that are sent, from the first on that is about a path that they need."""
+        for asker in self._askers:
+            if isinstance(asker, Asker) and asker.passes and not self.quiet:
+                assert asker.follower is not None, "an event that matters is heard by a follower"
+                inputs = asker.follower.lineage.streams
+                for each in events:
+                    assert isinstance(each, Announced), "only plans are told what windows have reached"
+                    input = next(number for number, names in enumerate(inputs) if each.stream in names)
+                    text = mark_text(EventMark(replace(each, stream=str(input))))
+                    asker.answers.write(AnswerPiece(text, begins=False, ends=False))
+                asker.latest = self._taken()
 
     def _give(self, came: Mapping[int, tuple[Accent | Doubt, ...]]) -> None:
         """Write the accents that come out; a query that cannot go on ends."""
@@ -207,9 +228,14 @@ class Following:
             return
         sources = {name: each.source for name, each in self._streams.items()}
         for asker in self._askers:
-            lineage, policy, sends = kind = asker.lineage(self._streams), asker.policy, asker.sends
+            lineage, policy, sends, passes = kind = (
+                asker.lineage(self._streams),
+                asker.policy,
+                asker.sends,
+                asker.passes,
+            )
             if kind not in self._followers:
-                self._followers[kind] = Follower(lineage, policy, sources, sends=sends)
+                self._followers[kind] = Follower(lineage, policy, sources, sends=sends, passes=passes)
             asker.follower = self._followers[kind]
         for entry in self._log.entries:
             assert isinstance(entry, Announced), "only plans are told what windows have reached"
@@ -238,9 +264,19 @@ class Following:
         """Restore from `save` of an earlier epoch; nothing is written again."""
         self._ended = dict(meta["ended"])
         for asker in self._askers:
-            asker.answers.over = asker.key in self._ended
-        if self._take_cached(meta):
-            return
+            asker.answers.over = asker.answers.over or asker.key in self._ended
+        if not self._take_cached(meta):
+            self._replay(meta)
+        for asker in self._askers:
+            if isinstance(asker, Asker):
+                asker.latest = self._latest() if asker.passes and not self.quiet else None
+
+    def _latest(self) -> int:
+        """The number of items that had been taken at the latest event."""
+        return max(each.taken for each in self._log.entries if isinstance(each, Announced))
+
+    def _replay(self, meta: dict[str, Any]) -> None:
+        """Hear all events again."""
         for shown in self._start(starts_of(self._streams.values())):
             self._tell(shown)
         restored = Changelog.from_json(meta["log"])
@@ -261,7 +297,7 @@ class Following:
             self._merge.sources[key].vantage = vantage
         for asker, follower in zip(self._askers, followers, strict=True):
             asker.follower = follower
-            self._followers[follower.lineage, asker.policy, asker.sends] = follower
+            self._followers[follower.lineage, asker.policy, asker.sends, asker.passes] = follower
         return True
 
     def _cache_key(self, meta: dict[str, Any]) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError
+from anabranch.law.steps import Exhausted
 from anabranch.runtime.units import Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
@@ -58,6 +59,11 @@ class EntryBatch:
 
     def __len__(self) -> int:
         return len(self.status)
+
+    @property
+    def has_overrun(self) -> bool:
+        """Whether selecting an item takes too many steps, which may end a query just behind that item (LAWS 2.9)."""
+        return any(isinstance(each, Exhausted) for each in self.errors.values())
 
     def moments(self, entries: NextEntries) -> EntryTimes:
         """The arrival times of the entries."""

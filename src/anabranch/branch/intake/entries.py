@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anabranch.branch.intake.usual_updates import UsualUpdates
+from anabranch.branch.intake.usual_updates import UsualUpdate, UsualUpdates
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
 from anabranch.columnar.items.growing_look import GrowingLook, Use, chosen
@@ -150,6 +150,14 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return list(column.to_pylist())
 
 
+def _around(table: pa.Table) -> tuple[bytes | None, str] | None:
+    """The root and the encoding around all entries of a table; None where they differ, or some came in messages."""
+    if table.schema.names != _SCHEMA.names or table.column("reason").null_count < table.num_rows:
+        return None
+    roots, encodings = (table.column(name).unique().to_pylist() for name in ("root", "encoding"))
+    return (roots[0], encodings[0]) if len(roots) == len(encodings) == 1 else None
+
+
 def without(data: bytes, done: int) -> bytes:
     """A feed without its first `done` entries."""
     origin, table = unpack(data)
@@ -200,6 +208,32 @@ class EntryReader:
             element = self._read(entry)
             shared.put(entry.cut, entry.origin.file, element)
         return element
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it has learned what usual updates look like."""
+        return self._usual_updates.is_learned
+
+    def usual_updates(self, origin: FeedOrigin, table: pa.Table) -> list[UsualUpdate]:
+        """The updates of known looks at the front of a feed's table; what stands behind is for `read`."""
+        around = _around(table)
+        if around is None or self._stream.is_json or not is_plain_around(*around):
+            return []
+        raws = table.column("raw").to_pylist()
+        starts = table.column("start").to_pylist()
+        shared = self._stream.shared
+        if shared is not None and (known := shared.find_run(origin.file, starts[0], raws)) is not None:
+            return known
+        found: list[UsualUpdate] = []
+        read, stream, file, (root, _) = self._usual_updates.read, origin.stream, origin.file, around
+        for raw, start in zip(raws, starts, strict=True):
+            update = read(raw, Place(stream, file, start), root)
+            if update is None:
+                break
+            found.append(update)
+        if shared is not None:
+            shared.put_run(origin.file, starts[0], raws, found)
+        return found
 
     def _read(self, entry: RawEntry) -> StreamElement | DeadLetter:
         cut, origin = entry.cut, entry.origin

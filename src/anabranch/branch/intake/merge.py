@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
@@ -29,8 +29,10 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.branch.document.judging import Replacement
 from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import EntryReader, RawEntry, unpack
+from anabranch.branch.intake.usual_updates import UsualUpdate
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import fraction, written
 from anabranch.branch.timeline import AnswerMoment, Timed
@@ -54,6 +56,7 @@ class Released:
     units: Mapping[Path, Affine]
     given: Tree
     """The item as it arrived."""
+    time: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class StreamSignal:
     """Its values are in the units of query start."""
     given: Punctuation | None = None
     """The punctuation as written."""
+    time: Fraction = Fraction(0)
+    """The time of a punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +92,26 @@ class Came(NamedTuple):
     partition: int
     element: StreamElement
     at: Fraction
-    entry: RawEntry
+    entry: RawEntry | None = None
+    """What it was read from; None for a usual update."""
+
+
+class CameTogether(NamedTuple):
+    """Usual updates of an edited document that came one after the other, all judged before the first is applied."""
+
+    stream: str
+    partition: int
+    replacements: Sequence[Replacement]
 
 
 _NO_UNITS: Mapping[Path, Affine] = {}
+_RUN = 1_024
+"""The number of usual updates that are read at a time."""
+_PAUSE = 1
+"""The number of elements that are taken one by one before usual updates are looked for again.
+
+It doubles, up to a run, as long as other elements come between them.
+"""
 
 
 class DocumentJudge(Protocol):
@@ -98,6 +119,9 @@ class DocumentJudge(Protocol):
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of the next element of an input; None for a bad one, which the judge sets aside."""
+
+    def together(self, key: Key, updates: Sequence[UsualUpdate], first: int) -> Sequence[Replacement]:
+        """The usual updates of an input, from number `first` on, that can be taken together; perhaps none."""
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
@@ -185,15 +209,47 @@ class MergeInput:
         match head.element:
             case Item() as item:
                 assert head.given is not None
-                return Released(head.entry, item, head.units, head.given)
+                return Released(head.entry, item, head.units, head.given, head.time)
             case Punctuation() as given:
                 self.vantage.take(given)
-                return StreamSignal(self.stream, self._partition, self.vantage.told(given), given)
+                return StreamSignal(self.stream, self._partition, self.vantage.told(given), given, head.time)
             case Accent() | DeadLetter() as change:
                 self.vantage.take(change)
                 return Changed(self.stream, self._partition, change)
             case Region() | Update() | StreamToken():
                 raise AssertionError(f"a stream of items has none ({head.element.place})")
+
+    def usual(self) -> Generator[Came | CameTogether, None, bool]:
+        """Take the updates of a usual look that come next, some at a time; gives whether others may follow at once.
+
+        It is `head` and `take` for many, where this input is merged with nothing and its elements are judged.
+        """
+        assert self._judge is not None, "such elements are judged"
+        if self._head is not None or not self._reader.is_learned or not self.backlog:
+            return False
+        origin, table = self.backlog.ahead(1)[0]
+        rows: int = min(table.num_rows, _RUN)
+        updates = self._reader.usual_updates(origin, table.slice(0, rows))
+        judge, key, name, partition = self._judge, self.key, self.stream.name, self._partition
+        done = 0
+        try:
+            while done < len(updates):
+                if together := judge.together(key, updates, done):
+                    done += len(together)
+                    self.now, self.dated = together[-1].at, True
+                    yield CameTogether(name, partition, together)
+                    continue
+                each = updates[done]
+                done += 1
+                at = judge.time_of(key, each, origin.arrived)
+                if at is not None:
+                    self.now = at
+                    self.dated = self.dated or each.at is not None
+                    yield Came(name, partition, each, at)
+        finally:
+            if done:
+                self.skip(done, self.now)
+        return done == rows
 
     def skip(self, entries: int, now: Fraction) -> None:
         """Skip entries that were taken in columns; `now` is the time of the last."""
@@ -266,9 +322,21 @@ class Merge:
         source = self.sources[key]
         return None if source.stream.source.is_timed or source.dated else self._passed
 
-    def released(self) -> Iterator[Released | StreamSignal | Changed | Came]:
+    def released(self) -> Iterator[Released | StreamSignal | Changed | Came | CameTogether]:
         """The released elements, in order."""
-        while (source := self._first()) is not None:
+        runs = self._only if self._judged and not self._timed else None
+        if runs is not None and not runs.stream.source.updates:
+            runs = None
+        pause, others = _PAUSE, 0
+        while True:
+            while runs is not None and not others:
+                if (yield from runs.usual()):
+                    pause = _PAUSE
+                else:
+                    pause, others = min(2 * pause, _RUN), pause
+            if (source := self._first()) is None:
+                return
+            others = max(0, others - 1)
             taken = source.take()
             if self._timed and not self._judged and not source.ended:
                 self.moved(source.now)
@@ -294,6 +362,14 @@ class Merge:
         return first
 
     # --- between epochs -----------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> list[Any]:
+        """How far the inputs have come: equal numbers of waiting elements are the same elements."""
+        inputs = [
+            [*key, written(each.now), key in self._ended, len(each.backlog)] for key, each in self.sources.items()
+        ]
+        return [inputs, written(self._passed)]
 
     @property
     def _backlogs(self) -> dict[Key, Backlog]:

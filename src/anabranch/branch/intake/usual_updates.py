@@ -6,6 +6,10 @@ each value, and its tree a plan by which the next tree is built.
 A pattern takes nothing that would have to be resolved, normalised or refused: no references, no white space other than
 blanks, no character that XML does not have.
 So what matches is read as the parser would read it, and everything else is left to the parser.
+
+Most readers need no tree of an update: who routes it needs no content, and who keeps it makes nodes of its own from the
+plan (`branch/document/usual_content.py`).
+So the tree of the content is built when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
 
 from anabranch.stream.elements import Place, Update
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Name, Text
@@ -39,40 +44,89 @@ _MOST_TRIES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _ElementPlan:
+class ElementPlan:
     """How an element is built: its attributes and children have the numbers of their groups."""
 
     name: Name
     namespaces: Mapping[str, str]
     attributes: tuple[tuple[Name, int], ...]
-    children: tuple[_Plan, ...]
+    children: tuple[NodePlan, ...]
+
+    @property
+    def height(self) -> int:
+        """How deep elements stand in one another, this one counted."""
+        return 1 + max((each.height for each in self.children if isinstance(each, ElementPlan)), default=0)
 
 
-_Plan: TypeAlias = "_ElementPlan | int"
+NodePlan: TypeAlias = "ElementPlan | int"
 """An element, or the number of a text's group."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+@dataclass(frozen=True, slots=True, eq=False)
+class UpdateLook:
     """The look of an update: its pattern, and what its groups are."""
 
     pattern: re.Pattern[str]
-    plan: _ElementPlan
+    plan: ElementPlan
     kind: Literal["replace", "before", "after", "upsert"]
     target: int
     id: int | None
     at: int | None
+    height: int
+    """How deep elements stand in one another in its content, which has no regions."""
 
-    def update(self, values: Sequence[str], place: Place) -> Update:
+    def update(self, values: Sequence[str], place: Place) -> UsualUpdate:
+        """The update with these values."""
+        found = UsualUpdate.__new__(UsualUpdate)
+        _set(found, "kind", self.kind)
+        _set(found, "target", values[self.target])
+        _set(found, "id", None if self.id is None else values[self.id])
+        _set(found, "place", place)
+        _set(found, "at", None if self.at is None else _time(values[self.at]))
+        _set(found, "mark", None)
+        _set(found, "look", self)
+        _set(found, "values", values)
+        return found
+
+    def content(self, values: Sequence[str]) -> tuple[Child, ...]:
+        """The content of an update, below an element that stands for the update."""
         tree = Element(self.plan.name, dict(self.plan.namespaces))
         for child in self.plan.children:
             tree.append(_built(child, values))
-        own = None if self.id is None else values[self.id]
-        at = None if self.at is None else Decimal(values[self.at])
-        return Update(self.kind, values[self.target], own, tuple(tree.children), place, at)
+        return tuple(tree.children)
 
 
-def _built(plan: _Plan, values: Sequence[str]) -> Child:
+_set = object.__setattr__
+
+
+class UsualUpdate(Update):
+    """An update of a look, whose content is built when it is first asked for."""
+
+    __slots__ = ("look", "values")
+
+    look: UpdateLook
+    values: Sequence[str]
+
+    @property
+    def content(self) -> tuple[Child, ...]:
+        try:
+            return _CONTENT.__get__(self)  # type: ignore[no-any-return]
+        except AttributeError:
+            _CONTENT.__set__(self, self.look.content(self.values))
+            return _CONTENT.__get__(self)  # type: ignore[no-any-return]
+
+
+_CONTENT: Any = Update.__dict__["content"]
+"""The slot of an update's content."""
+
+
+@lru_cache(maxsize=1_024)
+def _time(text: str) -> Decimal:
+    """The time that an update says; many say the same."""
+    return Decimal(text)
+
+
+def _built(plan: NodePlan, values: Sequence[str]) -> Child:
     if isinstance(plan, int):
         return Text(values[plan])
     element = Element(plan.name, dict(plan.namespaces) if plan.namespaces else None)
@@ -87,13 +141,18 @@ class UsualUpdates:
     """The looks of updates that were read below one root element, those seen last in front."""
 
     def __init__(self) -> None:
-        self._looks: list[_Look] = []
+        self._looks: list[UpdateLook] = []
         self._tries = 0
         self._root: bytes | None = None
         self._longest = 0
         """The most bytes that were accepted: how many there may be is for the parser to say."""
 
-    def read(self, raw: bytes, place: Place, root: bytes | None) -> Update | None:
+    @property
+    def is_learned(self) -> bool:
+        """Whether it knows a look."""
+        return bool(self._looks)
+
+    def read(self, raw: bytes, place: Place, root: bytes | None) -> UsualUpdate | None:
         """The update of a known look that some bytes are; None where the parser has to read them."""
         if not self._looks or len(raw) > self._longest or root != self._root:
             return None
@@ -135,10 +194,10 @@ class _Learning:
         self._named: dict[str, int] = {}
         """The groups of the update's own attributes."""
 
-    def look(self) -> _Look | None:
+    def look(self) -> UpdateLook | None:
         at, opened = 0, [0]
-        trees: list[tuple[Element, list[_Plan]]] = []
-        plan: _ElementPlan | None = None
+        trees: list[tuple[Element, list[NodePlan]]] = []
+        plan: ElementPlan | None = None
         attributes: list[tuple[tuple[Name, int], ...]] = []
         while at < len(self._text):
             tag = _TAG.match(self._text, at)
@@ -173,20 +232,21 @@ class _Learning:
                 tree, children = trees.pop()
                 if len(children) != len(tree.children):
                     return None
-                plan = _ElementPlan(tree.name, tree.namespaces, attributes.pop(), tuple(children))
+                plan = ElementPlan(tree.name, tree.namespaces, attributes.pop(), tuple(children))
                 if trees:
                     trees[-1][1].append(plan)
         return None if plan is None or trees else self._made(plan)
 
-    def _made(self, plan: _ElementPlan) -> _Look | None:
+    def _made(self, plan: ElementPlan) -> UpdateLook | None:
         kind = _KINDS[plan.name.local]
         target = self._named.get("id" if kind == "upsert" else "target")
         own = None if kind == "upsert" else self._named.get("id")
         if target is None:
             return None
-        return _Look(re.compile("".join(self._pattern)), plan, kind, target, own, self._named.get("at"))
+        pattern = re.compile("".join(self._pattern))
+        return UpdateLook(pattern, plan, kind, target, own, self._named.get("at"), plan.height - 1)
 
-    def _child(self, trees: list[tuple[Element, list[_Plan]]], number: int) -> Element | None:
+    def _child(self, trees: list[tuple[Element, list[NodePlan]]], number: int) -> Element | None:
         """The element that the next tag begins: content that is a region or an update itself has no usual look."""
         if not trees:
             return self._tree if number == 0 else None

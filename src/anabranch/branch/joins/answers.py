@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.held_items import HeldNode
+from anabranch.branch.held_items import HeldItem, HeldNode
 from anabranch.branch.joins.step_join import JoinWindow, Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
@@ -47,6 +47,7 @@ from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.law.steps import Exhausted
 
 _LOOKED_AT = 16
 """The number of wide pairings that are tried for each, so that the cost stays linear in the pairings."""
@@ -240,24 +241,37 @@ class PairingAnswers:
         return partial(self._one_by_one, asker) if join is None else self._in_columns(asker, join)
 
     def _in_columns(self, asker: Asker, join: CompiledJoin) -> _Answer:
-        answers = TupleAnswers(join, self._columns, partial(self._piece, asker))
+        failures: list[tuple[HeldItem, DynamicError, list[HeldNode]]] = []
+        answers = TupleAnswers(join, self._columns, partial(self._piece, asker, failures))
 
         def answer(picks: Picks) -> None:
-            for laid in answers.answer(picks):
+            failures.clear()
+            try:
+                found = [*answers.answer(picks)]
+            except Exhausted:  # which may end the query, and then just behind this tuple
+                self._one_by_one(asker, picks)
+                return
+            for laid in found:
                 asker.answers.extend(laid.data, laid.entries, laid.first)
+            for failure in failures:
+                asker.answers.bury(*failure)
 
         return answer
 
     def _held(self, picks: Sequence[int]) -> list[HeldNode]:
         return [items.held(number) for items, number in zip(self._items, picks, strict=True)]
 
-    def _piece(self, asker: Asker, picks: Sequence[int]) -> bytes:
-        """The piece of one tuple, by the law."""
+    def _piece(
+        self, asker: Asker, failures: list[tuple[HeldItem, DynamicError, list[HeldNode]]], picks: Sequence[int]
+    ) -> bytes:
+        """The piece of one tuple, by the law; nothing for one that fails, which is noted."""
         found = self._held(picks)
         try:
             return asker.tuple(found, [each.node for each in found]).text.encode()
+        except Exhausted:
+            raise
         except DynamicError as error:
-            asker.answers.bury(found[0].kept, error, found)
+            failures.append((found[0].kept, error, found))
             return b""
 
     def _one_by_one(self, asker: Asker, picks: Picks) -> None:

@@ -184,6 +184,8 @@ class JoinColumns:
         ]
         if self._are_stale(batches, entries):
             return self._able
+        if any(batch.has_overrun for batch in batches):
+            return False
         try:
             shortest = self._shortest(batches)
             order = self._order(shortest, entries)

@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anabranch.branch.futures import NEVER, digest, node_since
 from anabranch.branch.held_items import HELD, HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
@@ -186,9 +187,33 @@ class IntervalJoin:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
+    def future(self, asker: Asker) -> str:
+        """The future of one query (`branch/futures.py`): what it alone would hold."""
+        now, reached = [each.now for each in self._progress], self._progress[0].reached
+        if any(each is None for each in now) or reached is None:
+            return NEVER
+        (asked,) = (each for each in self._asked if each.asker is asker)
+        least = asked.least(self._sides[0], reached)
+        outer, *others = self._sides
+        needed = [[each for each in side if asked.needs(at, each, least)] for at, side in enumerate(others, 1)]
+        taken = self._shelf.taken
+        return digest(now, [[node_since(each, taken) for each in side] for side in (outer[asked.done :], *needed)])
+
     def held(self) -> list[HeldNode]:
         """All nodes that the branch holds."""
         return [each for side in self._sides for each in side]
+
+    def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
+        """How many nodes queries hold: those that they may still meet, where that has to be known exactly."""
+        most, reached = sum(map(len, self._sides)), self._progress[0].reached
+        if reached is None or most <= self._asked[0].asker.answers.room:
+            yield [each.asker for each in self._asked], most
+            return
+        for each in self._asked:
+            least = each.least(self._sides[0], reached)
+            others = ((number, held) for number, side in enumerate(self._sides[1:], 1) for held in side)
+            needed = sum(each.needs(number, held, least) for number, held in others)
+            yield [each.asker], len(self._sides[0]) - each.done + needed
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The rest of the state."""

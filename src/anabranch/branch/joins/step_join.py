@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.algebra.window import EARLIEST, Extent
+from anabranch.branch.futures import NEVER, digest, node_since
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
@@ -70,11 +71,28 @@ class JoinWindow:
     def all(self) -> list[HeldNode]:
         return [*self.held, *(each for items in self.waiting.values() for each in items)]
 
+    @property
+    def count(self) -> int:
+        """How many items it holds."""
+        return len(self.held) + sum(map(len, self.waiting.values()))
+
     def placed(self) -> Iterator[tuple[HeldNode, int | None]]:
         """The items for the state, in order, each with the position where it waits to enter, if it does."""
         yield from ((each, None) for each in self.held)
         for position, items in self.waiting.items():
             yield from ((each, position) for each in items)
+
+    def since(self, following: int, taken: int, base: Fraction) -> tuple[list[Any], list[Any]]:
+        """What it holds and what waits, for a future in which it moves to the position `following` next.
+
+        Values count from `base` on, positions from the next one.
+        """
+        held = [each for each in self.held if each.value >= self.extent.start(following - 1)]
+        waiting = [
+            [position - following, [node_since(each, taken, base) for each in items]]
+            for position, items in sorted(self.waiting.items())
+        ]
+        return [node_since(each, taken, base) for each in held], waiting
 
     def restore(self, item: HeldNode, position: int | None) -> None:
         """Restore the next item from `placed`."""
@@ -164,9 +182,25 @@ class StepJoin:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
+    def future(self, asker: Asker) -> str:
+        """The future of one query (`branch/futures.py`)."""
+        (pairing,) = (each for each in self.pairings if any(one is asker for one in each.askers))
+        found: list[Any] = []
+        for side, judge in zip(pairing.sides, self.judges, strict=True):
+            following = judge.following(side.extent, side.next)
+            if following is None:
+                return NEVER
+            base, number = (Fraction(0), following) if judge.timed else (side.extent.start(following), 0)
+            found.append([number, judge.future(int(base)), *side.since(following, self._shelf.taken, base)])
+        return digest(*found)
+
     def held(self) -> list[HeldNode]:
         """All nodes that the branch holds."""
         return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
+
+    def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
+        """How many nodes queries hold."""
+        return ((each.askers, sum(side.count for side in each.sides)) for each in self.pairings)
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The rest of the state."""

@@ -5,14 +5,16 @@ Whether the count of a range is void is decided for each branch by itself: a bra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
+from anabranch.branch.futures import NEVER
 from anabranch.branch.panes.closing import close_together
+from anabranch.branch.panes.futures import future_of
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.columnar.panes.counted import CountedRange
 from anabranch.columnar.panes.rows import GroupPane, Rows, together
@@ -123,3 +125,8 @@ class PaneGroup:
     def save(self) -> dict[int, PaneState]:
         """What to remember after the epoch, by branch."""
         return {number: self._windows[place].save() for number, place in self._places.items()}
+
+    def futures(self, states: Mapping[int, PaneState], numbers: Iterable[int]) -> dict[int, str]:
+        """The futures of some branches (`futures.py`), which have these states; others cannot be compared."""
+        found = {each: future_of(self.of(each).plan, states[each], self.of(each).progress) for each in numbers}
+        return {number: future for number, future in found.items() if future != NEVER}

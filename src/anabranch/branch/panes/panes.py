@@ -101,7 +101,7 @@ class PaneWindows:
         self._out = out
         self._answers = AnswerWriter(name, out)
         self._known = functions or {}, documents or {}
-        self.rows = Rows.empty(self.paths)
+        self.rows = Rows.empty(self.paths) if state is None else state.rows
         """The panes that are remembered; those that are taken in are merged into them before windows close."""
         self._odd: dict[tuple[int, int], Pane] = {}
         """Panes that do not fit into rows, by the number of their group (0 without groups) and their own."""
@@ -114,13 +114,12 @@ class PaneWindows:
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._outlet: Outlet | None = None
         self._slack = plan.query.scale.slack
-        self._progress = WindowProgress(stream, self._slack)
+        self.progress = self._progress = WindowProgress(stream, self._slack)
         if state is not None:
             self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
             self._answers.restore(state.meta["answers"])
             self._next_early = state.meta["early"]
-            self.rows = state.rows
             self._early = {at: pane for at, pane in state.odd if pane.is_early}
             self._odd = {at: pane for at, pane in state.odd if not pane.is_early}
 
@@ -182,7 +181,8 @@ class PaneWindows:
 
     @property
     def _is_timed(self) -> bool:
-        return self._plan.query.is_timed
+        """Whether its windows are reached by a value, and not by the number of nodes that have arrived."""
+        return self._plan.query.is_timed or self._plan.is_numbered
 
     @property
     def paths(self) -> int:

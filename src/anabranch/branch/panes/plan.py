@@ -79,6 +79,8 @@ class PanePlan:
     keys: tuple[str, ...] = ()
     """The variables of the keys, where windows are grouped; then aggregates and results are those of groups."""
     kinds: tuple[KeyKind, ...] = ()
+    is_numbered: bool = False
+    """Whether its panes are windows that were made elsewhere, which are reached by their numbers."""
 
     @property
     def tells_firsts(self) -> bool:
@@ -100,6 +102,14 @@ class PanePlan:
     def lineage(self) -> Lineage:
         """The lineage of the query's results; computed only where a stream evolves."""
         return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))
+
+    @cached_property
+    def followed(self) -> Lineage:
+        """The lineage by which accents are followed: windows that are sent go on without a path that some reader needs.
+
+        Such a reader ends by itself, and others go on (LAWS 4.6).
+        """
+        return self.lineage if self.sending is None else replace(self.lineage, needs=())
 
     def aggregates(self, path: Path) -> list[int]:
         """The numbers of the aggregated paths that lead to a path of the items, or to something in it."""

@@ -14,18 +14,20 @@ An evaluation reads the whole memory, so its cost grows with the documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from anabranch.branch.display.branch import BranchContext
+from anabranch.branch.document.judging import Replacement
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.evolution.begun import begun_events, begun_inputs
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
+from anabranch.branch.intake.usual_updates import UsualUpdate
 from anabranch.branch.members import BranchMember
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
@@ -213,6 +215,10 @@ class MixedPastBranch(PastBranch):
 
     # --- what comes in ------------------------------------------------------------------------------------
 
+    def together(self, key: Key, updates: Sequence[UsualUpdate], first: int) -> Sequence[Replacement]:
+        """None: items come between updates."""
+        return ()
+
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of the next element; None for a bad one."""
         name, partition = key
@@ -271,6 +277,7 @@ class MixedPastBranch(PastBranch):
             for _ in self._mixture.edit(came.stream, came.element, came.at, came.partition):
                 self._show(place, None)
         elif isinstance(came.element, Item):
+            assert came.entry is not None, "an item is no usual update"
             item, units = self._canonical((came.stream, came.partition), came.element)
             arriving = ArrivingItem(came.entry, item, units, came.at, self.taken)
             arrival = self._arrival(came.entry, item, came.at, units)

@@ -1,14 +1,18 @@
 """The lines of sent windows: items of a stream, one for each window, and marks between them.
 
     <from n="3"/> <w n="7"><v c="3" s="4.5"/><v l="-0.0 12" g="2.5"/></w> <reached n="9"/> <reached/> <ended>...</ended>
+    <event>...</event>
 
 A window has its number, which is the same everywhere, and for each path of the *layout* an element with its aggregates,
 by letters (`aggregates/written.py`).
-`e` says why there is no value (LAWS 2.4), or with the code `doubt` why the meaning of the path is unknown (LAWS 4.5).
+`e` says why there is no value (LAWS 2.4).
 
 Windows come by ascending numbers, when they are complete, and only those with an item that are asked for.
 So `reached` says that all windows before a number have come, and without a number that all have.
-`ended` says that no window comes any more, and why: its reference path is in doubt.
+`ended` says that no window comes any more, and why.
+`event` is an accent, a punctuation or a doubt of the stream, as logs have it: it stands behind the windows that were
+complete before it, and readers follow it as if they read the stream (LAWS 4).
+Values are in the units of the stream's beginning, which is that of all readers.
 `from` comes once, before all windows, and gives the first complete one (LAWS 3.6).
 Readers and makers of windows begin together: an open window is one partial sum already, and a later reader would miss
 its first items.
@@ -21,6 +25,7 @@ a missing one would.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,10 +39,12 @@ from numpy.typing import NDArray
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
 from anabranch.aggregates.written import moments_text, partial_texts, read_moments, read_number, read_texts
+from anabranch.algebra.accents.events import Announced
 from anabranch.branch.panes.results import AggregateComparison, AggregateValue, NumberLiteral, Test
 from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Indices
+from anabranch.errors import AnabranchError
 from anabranch.language.windows.aggregates import AggregateCall
 from anabranch.logic import EVERYTHING, And, Or
 from anabranch.predicate import Compare, Operator, Predicate, Term
@@ -45,9 +52,10 @@ from anabranch.predicate.writing import number_text
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import Element, string_value
+from anabranch.values.numbers import read_fraction, write_fraction
 
-DOUBT = "doubt"
-"""The code of a value whose path is in doubt."""
+EVENT = "<event"
+"""The beginning of a line with an event."""
 _EXTREME = r"((?:-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?(?: [0-9]{1,17})?)?)"
 _PLAIN = {"c": "([0-9]{1,10})", "s": r'((?=[^"]{0,18}")(?:-?[0-9]+(?:\.[0-9]+)?)?)', "l": _EXTREME, "g": _EXTREME}
 """The values that rows of columns can hold, by letter."""
@@ -83,7 +91,14 @@ class EndedMark:
     reason: str
 
 
-Mark: TypeAlias = FromMark | ReachedMark | EndedMark
+@dataclass(frozen=True, slots=True)
+class EventMark:
+    """An event of the stream that the windows are made of."""
+
+    announced: Announced
+
+
+Mark: TypeAlias = FromMark | ReachedMark | EndedMark | EventMark
 
 
 class NoLine(ValueError):
@@ -104,6 +119,8 @@ def mark_text(mark: Mark) -> str:
             return f'<reached n="{number}"/>'
         case EndedMark(reason):
             return f"<ended>{escape_text(reason)}</ended>"
+        case EventMark(announced):
+            return f"{EVENT}>{escape_text(json.dumps(announced.json))}</event>"
 
 
 def window_text(number: int, partials: Sequence[Partial], layout: Layout) -> str:
@@ -113,8 +130,10 @@ def window_text(number: int, partials: Sequence[Partial], layout: Layout) -> str
 
 
 def _told_text(known: Partial, fields: str) -> str:
-    assert not known.rest, "a value in another unit does not travel"
-    text = "<v" + "".join(f' {field}="{each}"' for field, each in partial_texts(known, fields).items())
+    texts = partial_texts(known, fields, exactly=_is_rounded(known))
+    if known.rest and "s" in fields:
+        texts["r"] = write_fraction(known.rest)
+    text = "<v" + "".join(f' {field}="{each}"' for field, each in texts.items())
     if failure := known.failure:
         code = "" if failure.code is None else f' code="{escape_attribute(failure.code)}"'
         place = f'stage="{failure.stage}" at="{failure.order}"'
@@ -122,6 +141,11 @@ def _told_text(known: Partial, fields: str) -> str:
         times = "" if moments is None else f' t="{moments_text(moments)}"'
         return f"{text}{times}><e {place}{code}>{escape_text(failure.message)}</e></v>"
     return f"{text}/>"
+
+
+def _is_rounded(known: Partial) -> bool:
+    """Whether an extreme value is that of a unit change, and no double."""
+    return any(each is not None and each.exact is not None for each in (known.least, known.greatest))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------
@@ -149,6 +173,11 @@ def read_line(item: Element, layout: Layout) -> SentWindow | Mark:
             return ReachedMark(None if number is None else _number(number))
         case "ended":
             return EndedMark(string_value(item))
+        case "event":
+            try:
+                return EventMark(Announced.from_json(json.loads(string_value(item))))
+            except (ValueError, TypeError, AnabranchError) as error:
+                raise NoLine(f"it tells no event: {error}") from None
         case other:
             raise NoLine(f"'{other}' is no window")
 
@@ -166,6 +195,7 @@ def _partial(element: Element, fields: str) -> Partial:
         raise NoLine(f"it does not tell '{fields}'")
     try:
         known = read_texts(texts)
+        known = known if (rest := element.get("r")) is None else replace(known, rest=read_fraction(rest))
         moments = None if (times := element.get("t")) is None else read_moments(times)
     except ValueError as error:
         raise NoLine(error) from None

@@ -3,25 +3,39 @@
 The first line gives the first complete window (`from`), and at the end of each epoch a mark gives the progress
 (`reached`), where no sent window does.
 So the lines depend on the epochs, but no result made of them does.
+
+Events of the stream are passed on from the first on that is about a path of the windows; then all before it are told,
+too, since punctuations count as cover (LAWS 4.8).
+The maker itself lets no accent out, and goes on when a path is dropped that its windows need, or is in doubt: who needs
+it ends where the windows are read, and for others the windows are the same without it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from anabranch.aggregates.partial import Failure, Partial
 from anabranch.aggregates.written import rank_text, sum_text
+from anabranch.algebra.accents.events import Announced
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, held
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, ReachedMark, Sending, mark_text, window_text
+from anabranch.branch.remote.lines import (
+    EndedMark,
+    EventMark,
+    FromMark,
+    Mark,
+    ReachedMark,
+    Sending,
+    mark_text,
+    window_text,
+)
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.rows import Pane
 from anabranch.columnar.scan.kernels import Indices
@@ -34,6 +48,7 @@ from anabranch.runtime.standing import standing
 from anabranch.sharing.remote import named_aggregates, window_of
 from anabranch.sharing.render import render
 from anabranch.sharing.tree import PropertyTree
+from anabranch.stream.elements import Accent, Doubt
 from anabranch.stream.path import Path
 
 
@@ -74,24 +89,21 @@ class SentWindows(PaneWindows):
         """Whether the `from` mark was written."""
         self._told: int | None = 0 if state is None else state.meta["told"]
         """The windows before this number are known as sent; None for all."""
-        self._doubted: dict[str, str] = {} if state is None else state.meta["doubted"]
-        """By number of an aggregated path: why it is in doubt."""
+        self._passes: bool = state is not None and state.meta.get("passes", False)
+        """Whether events are passed on."""
 
     def follow(self, outlet: Outlet) -> None:
-        """Sent values are in the units of the stream's beginning, which was declared to have no accents."""
+        """Sent values stay in the units of the stream's beginning."""
 
-    def doubt(self, path: Path, reason: str) -> bool:
-        """The meaning of a path is unknown from here on (LAWS 4.5); whether windows can still be made.
+    def tell(self, accents: Iterable[Accent | Doubt]) -> None:
+        """Readers let accents out."""
 
-        Readers that need the path end; others go on.
-        """
-        if not self._plan.lineage.reads(0, path):
-            return True
-        numbers = self._plan.aggregates(path)
-        for number in numbers:
-            why = f"the query reads '{path}', which is unknown from here on: {reason}"
-            self._doubted.setdefault(str(number), why)
-        return bool(numbers) and self._plan.lineage.need(0, path) is None
+    def pass_on(self, before: Sequence[Announced], announced: Announced | None = None) -> None:
+        """Pass an event on, and the first time those before it; complete windows have been sent."""
+        events = [*(() if self._passes else before), *(() if announced is None else (announced,))]
+        self._passes = True
+        for each in events:
+            self._mark(EventMark(each))
 
     def end(self, reason: str) -> None:
         """Make no more windows."""
@@ -108,12 +120,14 @@ class SentWindows(PaneWindows):
 
     def close(self) -> None:
         """Send the windows whose ends the stream has reached, in order, and the marks of the epoch."""
-        if not self._stream.late or self._progress.first is not None:
+        if not self._is_timed:
+            self.begin(0)  # which count from the subscription's own start (LAWS 3.3)
+        elif not self._stream.late or self._progress.first is not None:
             self.begin(max(0, self._progress.first_window(self._plan.extent)))
         super().close()
         if self._told is None:
             return
-        if self._progress.reached == math.inf:
+        if self._is_timed and self._progress.reached == math.inf:
             self._mark(ReachedMark(None))
             self._told = None
         elif self._next > self._told:
@@ -133,7 +147,7 @@ class SentWindows(PaneWindows):
     # --- windows ------------------------------------------------------------------------------------------
 
     def _write_listed(self, windows: Sequence[Pane], numbers: Sequence[int]) -> None:
-        known = [[self._known_of(*each) for each in enumerate(window.partials)] for window in windows]
+        known = [window.partials for window in windows]
         failing = [any(each.failure for each in partials) for partials in known]
         whole = [partials for partials, has_failed in zip(known, failing, strict=True) if not has_failed]
         chosen = iter(held(self._sending.test, ListedWindows(whole, self._plan.seen.calls)).tolist())
@@ -143,12 +157,8 @@ class SentWindows(PaneWindows):
                 self._out.piece(window_text(number, told, self._sending.layout))
                 self._told = number + 1
 
-    def _known_of(self, path: int, partial: Partial) -> Partial:
-        reason = self._doubted.get(str(path))
-        return partial if reason is None else replace(partial, failure=Failure(0, 0, reason, DOUBT))
-
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
-        return None if self._doubted else self._send_columns
+        return self._send_columns
 
     def _send_columns(self, columns: PaneColumns, numbers: Indices) -> None:
         chosen = np.flatnonzero(held(self._sending.test, columns))
@@ -167,7 +177,7 @@ class SentWindows(PaneWindows):
     def save(self) -> PaneState:
         """The state after the epoch."""
         found = super().save()
-        meta = {"begun": self._begun, "told": self._told, "doubted": self._doubted}
+        meta = {"begun": self._begun, "told": self._told, "passes": self._passes}
         return replace(found, meta={**found.meta, **meta})
 
 

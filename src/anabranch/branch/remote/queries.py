@@ -33,6 +33,7 @@ from anabranch.branch.remote.making import sent_plan
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import AnabranchError, Unsupported, UsageError
 from anabranch.language import ast, check, parse
+from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.loops import over_tuples
@@ -79,6 +80,12 @@ def can_travel(text: str, tree: PropertyTree) -> bool:
     return True
 
 
+def reads_alike(text: str, tree: PropertyTree) -> bool:
+    """Whether whoever makes the windows of a query's tree reads every path that the query reads, and hears of it."""
+    making = sent_plan(tree).lineage
+    return all(making.reads(0, path) for _, path in _reading_plan(text).lineage.looks)
+
+
 def _reading_plan(text: str) -> PanePlan:
     plan = pane_plan(standing(check(parse(text), text).query, None, text), Fraction(0), Fraction(0))
     if plan is None or plan.keys or plan.seen.asks_bounds:
@@ -97,7 +104,7 @@ def _over(source: PropertyTree, plan: PanePlan) -> SentQuery:
         places[call.path] = place
     is_same = plan.extent == window.extent
     tiling = WindowTiling(SAME if is_same else select_windows(window.extent, plan.extent))
-    tiled = replace(plan, query=replace(plan.query, panes=tiling.panes))
+    tiled = replace(plan, query=replace(plan.query, panes=tiling.panes), is_numbered=True)
     return SentQuery(source.stream, layout, tiling, tiled, tuple(places[each] for each in range(len(places))))
 
 
@@ -174,6 +181,12 @@ def waits(query: ast.Query, forest: PropertyForest, times: Mapping[str, Path | N
     """Whether a join has to wait for the end of streams with these time paths."""
     joins = (standing(query), _abstract(forest))
     return any(each.kind == "interval join" and not bounds_of(each, times, endless=True) for each in joins)
+
+
+def reads_the_same(query: ast.Query, forest: PropertyForest) -> bool:
+    """Whether whoever makes the tuples of a forest reads every path that a join reads, and hears of it."""
+    made = lineage_of(_abstract(forest))
+    return all(made.reads(input, path) for input, path in lineage_of(standing(query)).looks)
 
 
 @lru_cache(maxsize=1 << 10)

@@ -2,6 +2,7 @@
 
     {"windows":"make","query":"<photons>{ for $w in stream(\\"photons\\")/photons/photon |...| ... }</photons>"}
     {"tuples":"send","query":"<r_r>{ for $p1 in stream(\\"s\\")/r/i |...| ... return <i_i>...</i_i> }</r_r>"}
+    {"tuples":"read","query":"...","of":"<r_r>...</r_r>","stream":"s+u.3"}
 
 A property tree is written as its abstract query, from which the same tree is derived again (`sharing/render.py`); so
 reading uses the parser and checks of all queries, and nothing is executed.
@@ -17,11 +18,20 @@ from typing import Any
 
 from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.language import check, parse
+from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import matches
-from anabranch.sharing.remote import CombineWindows, MakeWindows, OverWindows, ReadWindows, SendTuples, SentOperator
-from anabranch.sharing.render import render
+from anabranch.sharing.remote import (
+    CombineWindows,
+    MakeWindows,
+    OverWindows,
+    ReadTuples,
+    ReadWindows,
+    SendTuples,
+    SentOperator,
+)
+from anabranch.sharing.render import render, render_join
 from anabranch.sharing.restructure import sent_windows
-from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.rules.derive import derive, derive_forest
 from anabranch.sharing.tree import PropertyTree
 
 _BEGINS = ('{"windows":', '{"tuples":')
@@ -41,9 +51,15 @@ def stream_of(operator: OverWindows) -> str:
             return source.stream
 
 
-def write_tuples(query: str) -> str:
-    """The text of a subscription that sends the tuples of a query."""
-    return _json({"tuples": "send", "query": query})
+def write_tuples(query: str, *, evolving: bool) -> str:
+    """The text of a subscription that sends the tuples of a query, whose streams may evolve."""
+    return _json({"tuples": "send with accents" if evolving else "send", "query": query})
+
+
+def write_reading(operator: ReadTuples) -> str:
+    """The text of an operator over tuples that may have accents between them."""
+    how = "select" if operator.sends else "read"
+    return _json({"tuples": how, "query": operator.text, "of": render_join(operator.tuples), "stream": operator.stream})
 
 
 def write_sent(operator: OverWindows, stream: str) -> str:
@@ -88,15 +104,31 @@ def _read(found: Any) -> SentOperator:
             return CombineWindows(_tree(query), _tree(source))
         case {"windows": "read", "query": str(text), "of": str(source), **others} if not others:
             return ReadWindows(CombineWindows(sent_windows(check(parse(text), text).query), _tree(source)), text)
-        case {"tuples": "send", "query": str(query), **others} if not others:
+        case {"tuples": "send" | "send with accents" as how, "query": str(query), **others} if not others:
             check(parse(query), query)
-            return SendTuples(query)
+            return SendTuples(query, how != "send")
+        case {
+            "tuples": "read" | "select" as how,
+            "query": str(query),
+            "of": str(tuples),
+            "stream": str(stream),
+            **others,
+        } if not others:
+            check(parse(query), query)
+            return ReadTuples(query, _forest(tuples), stream, how == "select")
         case _:
             raise ValueError("it is none that is known")
 
 
+def _forest(text: str) -> PropertyForest:
+    forest = derive_forest(check(parse(text), text).query)
+    if forest.kind == "apart":
+        raise ValueError("tuples are those of a join")
+    return forest
+
+
 def _tree(text: str) -> PropertyTree:
     tree = derive(check(parse(text), text).query)
-    if tree.window is None or tree.window.reference is None or tree.outputs:
-        raise ValueError("windows that are sent are of time, and have values only")
+    if tree.window is None or tree.outputs:
+        raise ValueError("windows that are sent have values only")
     return tree

@@ -82,6 +82,8 @@ class HeldWindowColumns:
         read = zip(entries, batches, strict=True)
         if any(self._reader.grow(given.some, batch.shredded.fits, self._use) for given, batch in read):
             batches = self._batches(entries)  # now they are taken: what fits one partition may not fit another
+        if any(batch.has_overrun for batch in batches):
+            return False
         try:
             moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
             order = self._ahead.order(moments, entries)

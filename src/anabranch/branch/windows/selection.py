@@ -53,6 +53,14 @@ class WindowProgress(windows.Progress):
         """The first window that the subscription sees whole; any window unless it is a late subscription."""
         return EARLIEST if self.first_seen is None else extent.from_start(self.first_seen)
 
+    @property
+    def now(self) -> dict[str, Any] | None:
+        """How far the stream has come, for a future (`branch/futures.py`); None where it cannot be compared."""
+        if self.reached is None or self.reached == math.inf or (self._late and self.first is None):
+            return None
+        found: dict[str, Any] = self.save()["largest"]
+        return found
+
     def save(self) -> dict[str, Any]:
         largest = {str(partition): written(value) for partition, value in self._largest.items()}
         return {"largest": largest, "first": written(self.first)}
@@ -144,6 +152,21 @@ class WindowSelection:
     def first_window(self, extent: Extent) -> int:
         """The first window that the subscription sees whole; a count window begins with the subscription."""
         return self.progress.first_window(extent) if self.timed else 0
+
+    def following(self, extent: Extent, following: int) -> int | None:
+        """The first window that may still be answered, of which `following` says that it is not earlier.
+
+        None where futures cannot be compared.
+        """
+        if not self.timed:
+            return max(following, 0, extent.behind(Fraction(self._arrived)))
+        if self.progress.now is None:
+            return None
+        return max(following, self.first_window(extent), extent.behind(Fraction(self.progress.reached or 0)))
+
+    def future(self, base: int) -> Any:
+        """How far the stream has come; where items are numbered, from the number `base` on."""
+        return self.progress.now if self.timed else self._arrived - base
 
     def save(self) -> dict[str, Any]:
         return {"arrived": self._arrived, **self.progress.save()}

@@ -24,10 +24,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from anabranch.branch.futures import NEVER, digest, node_since
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
-from anabranch.branch.windows.selection import WindowSelection
+from anabranch.branch.windows.selection import WindowProgress, WindowSelection
 from anabranch.branch.windows.windows import window_values
 from anabranch.language import ast
 from anabranch.law.rounds.windows import Reach, SessionKey, amount_on
@@ -76,6 +77,8 @@ class SessionSequence:
         self.gap = gap
         self._scale = scale
         self.askers = askers
+        self.count = 0
+        """How many nodes it holds."""
         self._open: dict[SessionKey, list[Session]] = {}
         """By key, in the order of their values."""
         self._ends: list[tuple[Fraction, int, Session]] = []
@@ -84,6 +87,7 @@ class SessionSequence:
 
     def hold(self, key: SessionKey, node: HeldNode) -> None:
         """Take a node into its session; it may begin a new one, or merge two."""
+        self.count += 1
         mine = self._open.setdefault(key, [])
         at = bisect_left(mine, node.value, key=attrgetter("low"))
         before = mine[at - 1] if at and node.value - mine[at - 1].high < self.gap else None
@@ -127,11 +131,18 @@ class SessionSequence:
                 heappush(self._ends, (end, number, session))
                 continue
             found.append(session)
+            self.count -= len(session.nodes)
             mine = self._open[session.key]
             mine.remove(session)
             if not mine:
                 del self._open[session.key]
         return sorted(found, key=lambda each: (each.high, each.first))
+
+    def is_whole(self, progress: WindowProgress) -> bool:
+        """Whether a late subscription will leave no session out any more."""
+        first = progress.first_seen
+        lows = (session.low for mine in self._open.values() for session in mine)
+        return first is None or min([Fraction(progress.reached or 0), *lows]) >= first + self.gap
 
     def held(self) -> Iterator[tuple[SessionKey, HeldNode]]:
         """All nodes that it holds, with their keys."""
@@ -178,9 +189,22 @@ class Sessions:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
+    def future(self, asker: Asker) -> str:
+        """The future of one query (`branch/futures.py`)."""
+        progress, taken = self._judge.progress, self._shelf.taken
+        (sequence,) = (each for each in self._sequences.values() if any(one is asker for one in each.askers))
+        if (now := progress.now) is None or not sequence.is_whole(progress):
+            return NEVER
+        left = [[key, node_since(held, taken)] for key, held in sequence.held()]
+        return digest(now, sorted(left, key=json.dumps))
+
     def held(self) -> list[HeldNode]:
         """All nodes that the branch holds."""
         return [held for each in self._sequences.values() for _, held in each.held()]
+
+    def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
+        """How many nodes queries hold."""
+        return ((each.askers, each.count) for each in self._sequences.values())
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The rest of the state."""

@@ -15,7 +15,7 @@ Items come one by one, or many at a time in columns (`columns.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from anabranch.algebra.window import EARLIEST, Extent
+from anabranch.branch.futures import NEVER, digest, node_since
 from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
 from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
@@ -147,9 +148,25 @@ class Windows:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
+    def future(self, asker: Asker) -> str:
+        """The future of one query (`branch/futures.py`)."""
+        (sequence,) = (each for each in self.sequences if any(one is asker for one in each.askers))
+        extent = sequence.extent
+        following = self.judge.following(extent, sequence.next)
+        if following is None:
+            return NEVER
+        start = extent.start(following)
+        base, number = (Fraction(0), following) if self.judge.timed else (start, 0)
+        left = [node_since(each, self._shelf.taken, base) for each in sequence.held if each.value >= start]
+        return digest(number, self.judge.future(int(base)), left)
+
     def held(self) -> list[HeldNode]:
         """All nodes that the branch holds."""
         return [held for each in self.sequences for held in each.held]
+
+    def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
+        """How many nodes queries hold."""
+        return ((each.askers, len(each.held)) for each in self.sequences)
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The rest of the state."""

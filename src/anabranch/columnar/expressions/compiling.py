@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from anabranch.columnar.expressions.computing import TRUE, ValueScope
-from anabranch.columnar.expressions.functions import TEXTUAL, VALUE_OPERATORS
+from anabranch.columnar.expressions.computing import ValueScope
+from anabranch.columnar.expressions.functions.function import TEXTUAL
+from anabranch.columnar.expressions.functions.operators import VALUE_OPERATORS
 from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.literals import (
     check_comparable,
@@ -33,6 +34,7 @@ from anabranch.columnar.expressions.literals import (
     simple_number,
 )
 from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.sequences import TRUE
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -213,12 +215,12 @@ class LookScope(ValueScope):
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
-            case (Kind.DOUBLE, False) if (
-                not isinstance(left, ConstantValue) and operator == "!="
-            ):  # NaN may be among them
+            case (Kind.DOUBLE | Kind.DECIMAL as kind, False) if not isinstance(left, ConstantValue):
+                if kind is Kind.DOUBLE and operator != "!=":  # NaN may be among them
+                    return NumberTest(left, operator, double_of(right))
+                if kind is Kind.DECIMAL:
+                    check_comparable(left, literal_of(right))
                 return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
-            case (Kind.DOUBLE, False) if not isinstance(left, ConstantValue):
-                return NumberTest(left, operator, double_of(right))
             case (Kind.UNTYPED | Kind.INTEGER | Kind.NUMBER, False) if not isinstance(left, ConstantValue):
                 number = simple_number(right)
                 if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
@@ -295,7 +297,6 @@ class LookScope(ValueScope):
 
     def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
         """The nodes of a path, in document order."""
-        found: Expression
         if not spots:
             return []
         if len(spots) > 1:
@@ -304,7 +305,7 @@ class LookScope(ValueScope):
                 raise NotColumnar("a path to parts of different names that are not all taken")
             if any(each.front for each in taken):
                 raise NotColumnar("copies of parts of different names with namespaces")
-            found = PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side)
+            found: Expression = PartsInOrder(tuple(each.column for each in taken), self.frame, spots[0].side)
             return [Made(behind(self.asked(spots), found))]
         (spot,) = spots
         if spot.is_single and spot.condition is None:

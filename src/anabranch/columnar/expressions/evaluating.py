@@ -24,6 +24,7 @@ from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
+    TIMES,
     Choice,
     Clear,
     ColumnArithmetic,
@@ -284,7 +285,7 @@ class FrameEvaluation:
             verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
             verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
             return ColumnValue.truth(verdicts)
-        if Kind.MOMENT in kinds:
+        if not kinds.isdisjoint(TIMES):
             (times, known), (others, also) = ticks_of(one), ticks_of(other)
             holds, state = OPERATORS[operator](times, others), worst(known, also)
         elif kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind, RowSource
+from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (
     ABSENT,
     CLEAR,
@@ -53,7 +53,7 @@ _MOST_BINARY = 6
 """So many decimal places are tried for doubles that were computed, which are exact binary fractions."""
 _DECIMAL = (Kind.UNTYPED, Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL)
 _NO_NUMBERS = np.empty(0)
-_SPELLED = (*_DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN)
+_SPELLED = (*_DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN, Kind.FLAG, *TIMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,6 +458,8 @@ def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
     if value.verdicts is not None:
         places[:] = value.verdicts == YES
         unclear = unclear | (value.verdicts == UNCLEAR_VERDICT)
+    elif value.ticks is not None:
+        places[:] = np.unique(value.ticks, return_inverse=True)[1]
     elif value.numbers is not None:
         places[:] = value.numbers
     else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from anabranch.columnar.expressions.functions import NUMERIC, TEXTUAL, spread
+from anabranch.columnar.expressions.functions.function import NUMERIC, TEXTUAL
+from anabranch.columnar.expressions.functions.operators import spread
 from anabranch.columnar.expressions.scope import NotColumnar
-from anabranch.columnar.expressions.tree import ConstantValue, Expression, Kind, PartText
+from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, FunctionCall, Kind, PartText
 from anabranch.columnar.match.condition import ItemTest, NumberTest, TextTest
 from anabranch.columnar.match.forms import AFTER
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
@@ -21,6 +22,8 @@ from anabranch.values.numbers import read_digits
 LARGEST = 10**30
 """Constants are below, so that their differences are no trouble to the index."""
 _COMPARED = (*NUMERIC, Kind.NUMBER)
+_READ = tuple(each for each in TIMES if each is not Kind.MOMENT)
+"""Types as which text is read beside them; as dateTimes it is by each comparison."""
 
 
 def is_literal(expression: ast.Expression) -> bool:
@@ -94,6 +97,17 @@ def told(found: Expression | None, what: str) -> Expression:
     return found
 
 
+def alike(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Two values to be compared; text without a type is read as the date, time or duration beside it."""
+    match left.kind, right.kind:
+        case (Kind.UNTYPED, kind) if kind in _READ:
+            return FunctionCall(f"xs:{kind.value}", (left,), kind), right
+        case (kind, Kind.UNTYPED) if kind in _READ:
+            return left, FunctionCall(f"xs:{kind.value}", (right,), kind)
+        case _:
+            return left, right
+
+
 def check_comparable(left: Expression, right: Expression) -> None:
     """Refuse to compare what only the law compares."""
     match left.kind, right.kind:
@@ -105,7 +119,9 @@ def check_comparable(left: Expression, right: Expression) -> None:
             pass
         case (Kind.BOOLEAN | Kind.FLAG, Kind.BOOLEAN | Kind.FLAG):
             pass
-        case (Kind.MOMENT, Kind.MOMENT | Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
+        case (Kind.MOMENT, Kind.UNTYPED) | (Kind.UNTYPED, Kind.MOMENT):
+            pass
+        case (one, other) if one is other and one in TIMES:
             pass
         case _:
             raise NotColumnar("a comparison of values of different types")

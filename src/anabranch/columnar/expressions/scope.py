@@ -23,6 +23,7 @@ MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _MOST_PREDICATES = 10
 """Along one path: each condition refers twice to those before it, so to compare them takes twice as long with each."""
+_SETS = ("op:union", "op:intersect", "op:except")
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 _KINDS: Mapping[str, Kind] = {
@@ -296,12 +297,24 @@ class PathScope:
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
             case ast.Call(name) if name in POSTFIX:
                 return self.looked_up(expression)
+            case ast.Call(name, (left, right)) if name in _SETS:
+                return self._together(name, self.filtered_spots(left), self.filtered_spots(right))
             case ast.Path(ast.Source("doc")):
                 return self.table_spots(expression)
             case ast.Path(start, steps):
                 return self._stepped(self.filtered_spots(ast.ContextItem() if start is None else start), steps)
             case _:
                 raise NotColumnar("a path that starts from something computed")
+
+    def _together(self, name: str, left: Sequence[Spot], right: Sequence[Spot]) -> list[Spot]:
+        """The spots of a set of nodes, each part of which is there as a whole or not at all."""
+        if any(each.condition is not None or each.asked or each.is_typed for each in (*left, *right)):
+            raise NotColumnar(f"'{name.removeprefix('op:')}' of nodes that predicates choose")
+        if len({(id(each.look), each.bound, each.side) for each in (*left, *right)}) > 1:
+            raise NotColumnar(f"'{name.removeprefix('op:')}' of nodes of different rows")
+        if name == "op:union":
+            return list(dict.fromkeys((*left, *right)))
+        return [each for each in left if (each in right) == (name == "op:intersect")]
 
     def looked_up(self, lookup: ast.Call) -> list[Spot]:
         """What a lookup in objects or arrays leads to."""
@@ -380,6 +393,8 @@ class PathScope:
                 return True
             case ast.Filter(base):
                 return self.is_path(base)
+            case ast.Call(name, (left, right)) if name in _SETS:
+                return self.is_path(left) and self.is_path(right)
             case ast.Call(name):
                 return name in POSTFIX
             case _:

@@ -25,17 +25,27 @@ class Kind(Enum):
     DOUBLE = "double"
     INTEGER = "integer"
     DECIMAL = "decimal"
-    """Only of literals: computing with them is left to the law, unless the other operand is a double."""
+    """The double nearest to it, and its spelling."""
     STRING = "string"
     BOOLEAN = "boolean"
     MOMENT = "dateTime"
-    """Only compared, with others and with text; all other uses are left to the law."""
+    DATE = "date"
+    TIME = "time"
+    DAY_TIME = "dayTimeDuration"
+    YEAR_MONTH = "yearMonthDuration"
     CONTENT = "content"
     """Serialised nodes, or JSON."""
     NUMBER = "number"
     """A number of JSON: a text that is known to be one, and compared with numbers only."""
     FLAG = "truth value"
     """A boolean of JSON as its text, which may be absent; it is a condition, compared, or written."""
+
+
+INSTANTS = (Kind.MOMENT, Kind.DATE, Kind.TIME)
+"""Times that are spelled with their zone."""
+LENGTHS = (Kind.DAY_TIME, Kind.YEAR_MONTH)
+TIMES = (*INSTANTS, *LENGTHS)
+"""Types whose values are ordered by integers, the ticks of a column."""
 
 
 @dataclass(frozen=True, slots=True)

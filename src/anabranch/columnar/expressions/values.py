@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,13 +29,16 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.words import WORD
 from anabranch.values.atomic import spell, to_double
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+from anabranch.values.times import DateTime, DayTimeDuration, YearMonthDuration
 
 States: TypeAlias = NDArray[np.uint8]
 CLEAR, ABSENT, UNCLEAR = 0, 1, 2
+TICKS_IN_SECOND = 10**9
 TOO_LARGE_INTEGER = float(1 << 53)
 """Below this, a double that was computed from integers is exact."""
 
 
+_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 _SMALL, _LARGE = 1e-6, 1e6
 """Doubles between these are spelled like decimals."""
 
@@ -53,7 +57,7 @@ class ColumnValue:
     texts: TextColumn | None = None
     verdicts: NDArray[np.uint8] | None = None
     ticks: Indices | None = None
-    """Nanoseconds since 1970."""
+    """By type of time: nanoseconds since 1970, or since midnight; the length in nanoseconds, or in months."""
 
     @staticmethod
     def literal(value: str | int | Decimal | float) -> ColumnValue:
@@ -232,8 +236,12 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
             found = spelled_doubles(np.abs(value.numbers) * np.where(value.numbers < 0, -1.0, 1.0))  # there is no -0
             without_exponent = (np.abs(value.numbers) >= _SMALL) & (np.abs(value.numbers) < _LARGE)
             value = value.unclear_where(np.broadcast_to(~without_exponent & (value.numbers != 0), count))
-        case Kind.MOMENT:
-            raise AssertionError("a moment is only compared")
+        case Kind.MOMENT | Kind.DATE | Kind.TIME:
+            assert value.texts is not None
+            found = _respelled(value.texts, value.state) if value.kind is Kind.MOMENT else value.texts
+        case Kind.DAY_TIME | Kind.YEAR_MONTH:
+            assert value.ticks is not None
+            found = _spelled_lengths(value.kind, value.ticks)
     assert found is not None
     if value.state is not None and (value.state == ABSENT).any():
         gone = np.broadcast_to(value.state == ABSENT, count)
@@ -241,6 +249,30 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
         spans[1][gone] = spans[0][gone]
         found = TextColumn(found.data, *spans)
     return replace(value, texts=found)
+
+
+def _respelled(moments: TextColumn, state: States | None) -> TextColumn:
+    """DateTimes in XQuery's spelling, without zeros at the end of a fraction, and with Z for UTC."""
+    length = moments.ends - moments.starts
+    last = moments.data[np.maximum(moments.ends - 1, 0)] if len(moments.data) else np.zeros(len(length), np.uint8)
+    plain = (length == _SHORTEST_MOMENT) | ((length == _SHORTEST_MOMENT + 1) & (last == ord("Z")))
+    others = ~plain if state is None else ~plain & (state == CLEAR)
+    if not others.any():
+        return moments
+    others = np.broadcast_to(others, len(others))
+    changed = texts.changed(moments, others, lambda each: str(DateTime.read(each)))
+    return changed.where(others, moments, len(others))
+
+
+def _spelled_lengths(kind: Kind, ticks: Indices) -> TextColumn:
+    """Durations as XQuery writes them; equal ones are written once."""
+    different, places = np.unique(ticks, return_inverse=True)
+    is_months = kind is Kind.YEAR_MONTH
+    spelling = [
+        str(YearMonthDuration(each) if is_months else DayTimeDuration(Fraction(each, TICKS_IN_SECOND)))
+        for each in different.tolist()
+    ]
+    return TextColumn.of(*(each.encode() for each in spelling)).take(places)
 
 
 def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
@@ -280,8 +312,6 @@ def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
 
 
 # --- comparisons ------------------------------------------------------------------------------------------
-
-_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 
 
 def is_exact(left: Expression, right: Expression) -> bool:

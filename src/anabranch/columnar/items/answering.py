@@ -18,8 +18,9 @@ The look of items is learned from the stream, and grows where items do not fit i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import thread_time
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -41,6 +42,7 @@ from anabranch.columnar.items.kernels import Fragments, MadeTexts, OwnedTexts
 from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scratch, computed_texts, dealt
 from anabranch.columnar.items.learned_program import LearnedProgram, PieceSample
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
+from anabranch.columnar.items.stretch import Stretch
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.match.rows import with_computed
 from anabranch.columnar.messages import Messages
@@ -48,7 +50,8 @@ from anabranch.columnar.scan.decoded import CANONICAL, is_left_to_law
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.errors import DynamicError
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, StreamToken, Update
+from anabranch.law.steps import Exhausted
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamToken, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.json_items import item_text
 from anabranch.stream.reading.lines import Cut
@@ -56,60 +59,13 @@ from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
 
-_Controls: TypeAlias = Mapping[int, StreamElement | DeadLetter]
-"""Accents and punctuations, also bad ones, by entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Consecutive entries between which no unit or path changes: which are good items for certain, which controls."""
-
-    shredded: Shredded
-    known: Flags
-    controls: _Controls
-
-    @property
-    def has_no_item(self) -> bool:
-        """Whether all entries are control elements."""
-        return len(self.controls) == len(self.known)
-
-    def part(self, first: int, last: int) -> Stretch:
-        return self._cut(first, last, {entry: each for entry, each in self.controls.items() if first <= entry < last})
-
-    def _cut(self, first: int, last: int, controls: _Controls) -> Stretch:
-        """A part with these control elements."""
-        moved = {entry - first: each for entry, each in controls.items()}
-        return Stretch(self.shredded.part(first, last), self.known[first:last], moved)
-
-    def without(self, doubtful: Flags) -> Stretch:
-        """The stretch with some entries that are not known to be good items after all."""
-        return replace(self, shredded=self.shredded.unfit(doubtful), known=self.known & ~doubtful)
-
-    def between_accents(self, course: PartitionCourse | None = None) -> Iterator[Stretch]:
-        """The stretches between which the state of paths changes; an accent, also a bad one, is a stretch of its own.
-
-        The elements of each must be read before the next stretch is taken.
-        """
-        begin = 0
-        passed: dict[int, StreamElement | DeadLetter] = {}
-        for entry, each in self.controls.items():
-            if isinstance(each, Punctuation) and not (course and course.splits_at_punctuations):
-                passed[entry] = each
-                continue
-            if begin < entry:
-                yield self._cut(begin, entry, passed)
-            yield self._cut(entry, entry + 1, {entry: each})
-            begin, passed = entry + 1, {}
-        if begin < len(self.known):
-            yield self._cut(begin, len(self.known), passed) if begin else self
-
-
 ROW = np.dtype(
     [(name, "<i8") for name in ("subscription", "offset", "length", "entries", "first")] + [("check", "<u4")]
 )
 """`entries` answers to one subscription at `offset`, of which the first is `first` bytes long; and their checksum."""
 Rows: TypeAlias = NDArray[Any]
 _NONE = np.empty(0, np.int64)
+_NOBODY: frozenset[int] = frozenset()
 
 
 class Answers(Protocol):
@@ -215,8 +171,11 @@ class SingleItemAnswers:
 
     def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
         """Answer the queries that columns have left open for an entry."""
+        overruns = self._course.overruns if self._course else None
         for number in queries:
-            member = self._members[number]
+            if overruns is not None and number in overruns.silent:
+                continue
+            member, began = self._members[number], thread_time()
             try:
                 follows = self._course.follows if self._course else None
                 piece = follows.piece(number, item) if follows else member.slow(item.tree)
@@ -224,8 +183,12 @@ class SingleItemAnswers:
                 raw = item_text(item.tree)
                 for _, name in member.subscribers:
                     self._out.bury(DeadLetter(item.place, error.message, raw, error.code, name))
+                if overruns is not None and isinstance(error, Exhausted):
+                    overruns.note(number, item.place.offset)
             else:
                 self.add(number, entry, piece)
+            if overruns is not None:
+                overruns.cost(number, thread_time() - began)
 
     def add(self, number: int, entry: int, text: str) -> None:
         """Hold a piece of the answer to a query."""
@@ -404,9 +367,9 @@ class StreamAnswers:
             stretch = stretch.without(doubtful)
         shredded, known = stretch.shredded, stretch.known
         program = self._program if shredded.wanted and not stretch.has_no_item else None
-        follows = course.follows if course else None
+        follows, silent = (course.follows, course.silent) if course else (None, _NOBODY)
         units = self._units(program, follows)
-        found = self._matches(program, shredded, follows, units)
+        found = self._matches(program, shredded, silent, units)
         if found is None:
             middle = len(known) // 2
             for half in (stretch.part(0, middle), stretch.part(middle, len(known))):
@@ -414,7 +377,7 @@ class StreamAnswers:
             return
         matches, taken = found
         matches, made = self._computed(program, shredded, _without_marked(program, shredded, matches))
-        open_entries, asked = self._asked(program, matches, known, follows, units)
+        open_entries, asked = self._asked(program, matches, known, silent, units)
         shown = self._judged(program, shredded, known, taken, takers)
         answers = self._delivery.of(shredded, program, matches, made)
         mine = matches.open_entries[matches.open_conditions < len(self._members)]
@@ -431,17 +394,17 @@ class StreamAnswers:
         return held[2]
 
     def _matches(
-        self, program: Program | None, shredded: Shredded, follows: Follows | None, units: StretchUnits
+        self, program: Program | None, shredded: Shredded, silent: frozenset[int], units: StretchUnits
     ) -> tuple[Matches, Matches] | None:
         """The matches of queries, and those of takers, in the units of the place; None if they are too many."""
         if program is None:
             return NO_MATCHES, NO_MATCHES
         there = units.applied(shredded, program)
         found = program.matcher.match(there)
-        if found is None or follows is None:
+        if found is None or not (silent or units.by_law or there is not shredded):
             return None if found is None else (found, found)
         gone = np.zeros(found.count, np.bool_)
-        gone[[*follows.silent, *units.by_law]] = True
+        gone[[*silent, *units.by_law]] = True
         mine = found.without(gone)
         taken = found if there is shredded else program.matcher.match(shredded)
         return None if taken is None else (mine, taken)
@@ -459,12 +422,12 @@ class StreamAnswers:
         return matches.opened(unclear), made._replace(starts=made.starts[:, kept], ends=made.ends[:, kept])
 
     def _asked(
-        self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: StretchUnits
+        self, program: Program | None, matches: Matches, known: Flags, silent: frozenset[int], units: StretchUnits
     ) -> tuple[Indices, Callable[[int], Sequence[int]]]:
         """The good entries that the law must answer, and for each of them which queries."""
         others: Sequence[int] = range(len(self._members)) if program is None else program.others
-        if follows:
-            others = sorted({*others, *units.by_law} - follows.silent)
+        if silent or units.by_law:
+            others = sorted({*others, *units.by_law} - silent)
         if program is None:
             return np.flatnonzero(known) if others else _NONE, lambda entry: others
         mine = matches.open_conditions < len(self._members)

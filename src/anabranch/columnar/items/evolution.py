@@ -259,8 +259,30 @@ class Follows(Protocol):
         """The piece that an item adds to an answer."""
 
 
+class Overruns(Protocol):
+    """Evaluations that take too many steps, after which queries end (LAWS 2.9)."""
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """The queries that have ended."""
+
+    def note(self, query: int, offset: int) -> None:
+        """Count one more, for the item at an offset."""
+
+    def cost(self, query: int, seconds: float) -> None:
+        """Take in for how many processor seconds the law has worked for a query."""
+
+
 class PartitionCourse(Protocol):
     """The evolution of one partition up to where it is read; reading an element advances it."""
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """The queries that have ended, by an accent or because they took too much."""
+
+    @property
+    def overruns(self) -> Overruns | None:
+        """Counts the evaluations that take too many steps."""
 
     @property
     def follows(self) -> Follows | None:

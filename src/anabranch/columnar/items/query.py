@@ -47,6 +47,7 @@ from anabranch.columnar.match.condition import (
     columns_of,
     numbers_of,
 )
+from anabranch.columnar.rewriting import in_usual_forms
 from anabranch.columnar.scan.decoded import COPIES_ELEMENTS, COPIES_NOTHING, TAKES_TEXTS
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -94,7 +95,8 @@ def compile_query(
     """
     try:
         lines = look.is_json and at_top
-        return _compiled(hole, root, look, NodeBudget(marks, tables), scope_within(dict(namespaces)), lines=lines)
+        work, around = NodeBudget(marks, tables), scope_within(dict(namespaces))
+        return _compiled(in_usual_forms(hole), root, look, work, around, lines=lines)
     except NotColumnar as reason:
         return reason.blame(hole)
 

@@ -202,8 +202,9 @@ class ClauseBits:
         """The bits as the kernel takes them (`kernels.match_few`)."""
         width = -(-self.count // _WORD) * _WORD
         whose = np.full(width, -1, np.int32)
-        held = [np.ones((size, width), np.bool_) for size in self._sizes]
-        untested = np.ones((len(self._sizes), width), np.bool_)
+        is_clause = np.arange(width) < self.count  # what else a word has room for is never fulfilled
+        held = [np.tile(is_clause, (size, 1)) for size in self._sizes]
+        untested = np.tile(is_clause, (len(self._sizes), 1))
         at = 0
         for conditions, spans in self._blocks:
             mine = slice(at, at + len(conditions))

@@ -55,6 +55,8 @@ class MomentTest:
     column: Column
     operator: Operator
     text: bytes
+    is_date: bool = False
+    """Whether both are dates."""
 
 
 @dataclass(frozen=True, slots=True)

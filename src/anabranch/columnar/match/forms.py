@@ -56,7 +56,7 @@ from anabranch.columnar.match.ranks import (
     text_keys,
 )
 from anabranch.columnar.match.substitution import with_constants
-from anabranch.columnar.moments import read_ticks, ticks_in
+from anabranch.columnar.moments import read_dates, read_ticks, ticks_in
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -71,6 +71,7 @@ class AxisKind(Enum):
     NUMBER = "number"
     TEXT = "text"
     MOMENT = "moment"
+    DATE = "date"
     """The dateTime of its text."""
     PRESENCE = "presence"
     """Whether there is a value."""
@@ -170,8 +171,11 @@ def has_ranks(form: Form, constants: Sequence[FormConstant]) -> bool:
             constant = constants[test.constant]
             if isinstance(constant, tuple) and test.axis.rows and not has_ranks(test.axis.rows, constant):
                 return False
-            if test.axis.kind is AxisKind.MOMENT and isinstance(constant, bytes) and ticks_in(constant) is None:
-                return False
+            times = {AxisKind.MOMENT: False, AxisKind.DATE: True}
+            if test.axis.kind in times and isinstance(constant, bytes):
+                is_date = times[test.axis.kind]
+                if ticks_in(constant, is_date=is_date) is None:
+                    return False
     return True
 
 
@@ -187,8 +191,8 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
                 return SumTest(columns[0], operator, columns[1], _number_with(constant, values))
             case TextTest(column, operator, constant):
                 return TextTest(_column_with(column, values), operator, _text_with(constant, values))
-            case MomentTest(column, operator, constant):
-                return MomentTest(_column_with(column, values), operator, _text_with(constant, values))
+            case MomentTest(column, operator, constant, is_date):
+                return MomentTest(_column_with(column, values), operator, _text_with(constant, values), is_date)
             case PatternTest(column, constant):
                 return PatternTest(_column_with(column, values), _text_with(constant, values))
             case RowTest(frame, inside):
@@ -242,7 +246,8 @@ def _clauses(tree: Tree[ItemTest], constants: list[FormConstant], *, negated: bo
             | MomentTest(column, operator, constant)
         ):
             constants.append(constant)
-            axis = TestAxis(column, _AXES[type(tree)])
+            is_date = isinstance(tree, MomentTest) and tree.is_date
+            axis = TestAxis(column, AxisKind.DATE if is_date else _AXES[type(tree)])
             if not negated:
                 return ((Test(axis, operator, len(constants) - 1),),)
             return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
@@ -349,7 +354,9 @@ def ranking_of(axis: TestAxis, wanted: WantedColumns, constants: Iterable[FormCo
         case AxisKind.NUMBER:
             return NumberRanking(row, _numbers_in(constants))
         case AxisKind.MOMENT:
-            return _Moments(row, [each for each in constants if isinstance(each, bytes)])
+            return _Moments(row, [each for each in constants if isinstance(each, bytes)], is_date=False)
+        case AxisKind.DATE:
+            return _Moments(row, [each for each in constants if isinstance(each, bytes)], is_date=True)
         case AxisKind.PRESENCE:
             return _Presence(row)
         case _:
@@ -387,6 +394,7 @@ class NumberRanking:
         self._least, self._scale = float(found[0]), float(count / span) if span else 0.0
         own = np.minimum(((found - self._least) * self._scale).astype(np.int64), count - 1)
         self._cells = np.searchsorted(own, np.arange(count + 1))
+        self._searched = np.append(found, np.nan)
 
     def places(self, given: Sequence[FormConstant]) -> Places:
         return np.searchsorted(self.constants, np.array(given, np.float64)).astype(np.int32)
@@ -394,7 +402,7 @@ class NumberRanking:
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         cells = self._cells, self._least, self._scale
         given = shredded.values[self.row], shredded.starts[self.row], self.size - 1
-        rank_numbers(*given, self.constants, *cells, ranks)
+        rank_numbers(*given, self._searched, *cells, ranks)
         entries, doubles = long_numbers(shredded, self.row)
         if len(entries):
             places = np.searchsorted(self.constants, doubles)
@@ -403,11 +411,12 @@ class NumberRanking:
 
 
 class _Moments:
-    """The moments that the column in a row is compared with, as they are written."""
+    """The dateTimes that the column in a row is compared with, or else the dates, as they are written."""
 
-    def __init__(self, row: int, constants: Iterable[bytes]) -> None:
+    def __init__(self, row: int, constants: Iterable[bytes], *, is_date: bool) -> None:
         self._row = row
-        self._ticks = {each: ticks_in(each) for each in constants}
+        self._read = read_dates if is_date else read_ticks
+        self._ticks = {each: ticks_in(each, is_date=is_date) for each in constants}
         self._constants = np.unique(np.array([each for each in self._ticks.values() if each is not None], np.int64))
         self.size = 2 * len(self._constants) + 2
 
@@ -418,7 +427,7 @@ class _Moments:
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         starts = shredded.starts[self._row]
         ends = np.where(starts < 0, np.int32(0), shredded.ends[self._row])
-        ticks, known = read_ticks(shredded.data, np.maximum(starts, 0), ends)
+        ticks, known = self._read(shredded.data, np.maximum(starts, 0), ends)
         rank_ticks(ticks, known, starts, self.size - 1, self._constants, ranks)
 
 

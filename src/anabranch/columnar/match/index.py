@@ -31,7 +31,7 @@ from anabranch.columnar.match.arranging import Arranged, axes_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, tests
 from anabranch.columnar.match.forms import Alike, AxisKind, FormConstant, NumberRanking, TestAxis
 from anabranch.columnar.match.judging import judge
-from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Pairs
+from anabranch.columnar.match.kernels import OPEN, TAKEN, EntryKeys, Hits, Pairs, deal
 from anabranch.columnar.match.keys import FoundKeys, KeyIndex, PatternKeys, entry_keys
 from anabranch.columnar.match.ranks import UNKNOWN
 from anabranch.columnar.match.rows import frame_rows
@@ -70,6 +70,13 @@ class Matches:
             self.open_conditions[opened] - first,
             self.open_entries[opened],
         )
+
+    @property
+    def hits(self) -> Hits:
+        """The pairs that match, in the order of conditions."""
+        found = Hits(np.empty(len(self.pairs), np.int32), np.zeros(self.count + 1, np.int64))
+        deal(self.conditions, self.pairs, found)
+        return found
 
     def without(self, gone: Flags) -> Matches:
         """The matches without those of some conditions."""

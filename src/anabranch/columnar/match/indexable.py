@@ -122,10 +122,14 @@ class _Conversion:
                 return self.tests(operand)
             case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
                 return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
-            case ColumnComparison(operator, left, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _)):
-                return self._moment(operator, left, text)
-            case ColumnComparison(operator, FunctionCall("xs:dateTime", (ConstantValue(str() as text),), _), right):
-                return self._moment(MIRRORED[operator], right, text)
+            case ColumnComparison(
+                operator, left, FunctionCall("xs:dateTime" | "xs:date" as name, (ConstantValue(str() as text),), _)
+            ):
+                return self._moment(operator, left, name, text)
+            case ColumnComparison(
+                operator, FunctionCall("xs:dateTime" | "xs:date" as name, (ConstantValue(str() as text),), _), right
+            ):
+                return self._moment(MIRRORED[operator], right, name, text)
             case ColumnComparison(operator, left, ConstantValue() as literal):
                 return self._compared(operator, left, literal)
             case ColumnComparison(operator, ConstantValue() as literal, right):
@@ -183,14 +187,15 @@ class _Conversion:
                 is_known = False
         return NumberTest(column, operator, constant) if is_known else None
 
-    def _moment(self, operator: Operator, left: Expression, text: str) -> MomentTest | None:
-        """A dateTime, or a text that is cast to one, against a literal."""
+    def _moment(self, operator: Operator, left: Expression, name: str, text: str) -> MomentTest | None:
+        """A dateTime or a date, or a text that is cast to one, against a literal."""
         match left:
-            case FunctionCall("xs:dateTime", (inside,), _):
+            case FunctionCall(cast, (inside,), _) if cast == name and inside.kind in _TEXTS:
                 left = inside
         if isinstance(left, ConstantValue) or has_constant(left, self.marks):
             return None
-        return MomentTest(left if self.frame < 0 else self._column(left), operator, text.encode())
+        column = left if self.frame < 0 else self._column(left)
+        return MomentTest(column, operator, text.encode(), name == "xs:date")
 
     def _sum(self, operator: Operator, left: Expression, right: Expression) -> SumTest | None:
         """A number against a sum in doubles, of which one side is a literal."""

@@ -33,7 +33,7 @@ from anabranch.columnar.match.condition import (
     columns_of,
 )
 from anabranch.columnar.match.rows import frame_rows
-from anabranch.columnar.moments import read_ticks, ticks_in
+from anabranch.columnar.moments import read_dates, read_ticks, ticks_in
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
@@ -133,11 +133,12 @@ def _pattern_verdicts(test: PatternTest, shredded: Shredded) -> Verdicts:
 
 
 def _moment_verdicts(test: MomentTest, shredded: Shredded) -> Verdicts:
-    row, moment = shredded.row(test.column), ticks_in(test.text)
+    row, moment = shredded.row(test.column), ticks_in(test.text, is_date=test.is_date)
     if moment is None:
         return np.full(len(shredded.fits), UNCLEAR, np.uint8)
     starts = shredded.starts[row]
-    ticks, known = read_ticks(shredded.data, np.maximum(starts, 0), np.where(starts < 0, 0, shredded.ends[row]))
+    read = read_dates if test.is_date else read_ticks
+    ticks, known = read(shredded.data, np.maximum(starts, 0), np.where(starts < 0, 0, shredded.ends[row]))
     return _verdicts(test.operator, ticks, moment, ~known, starts)
 
 

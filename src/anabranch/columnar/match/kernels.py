@@ -5,6 +5,7 @@ Values are given by their ranks (`forms.py`, `ranks.py`), so every test is wheth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,6 +157,26 @@ class Pairs(NamedTuple):
     entries: Places
 
 
+class Hits(NamedTuple):
+    """The entries that match some conditions, one condition behind the other, and those of each as they come."""
+
+    entries: Places
+    bounds: Indices
+    """By condition: its entries lie between two of these."""
+
+    def of(self, condition: int) -> Places:
+        """The entries that match a condition."""
+        return self.entries[self.bounds[condition] : self.bounds[condition + 1]]
+
+    def without(self, places: Sequence[Indices]) -> Hits:
+        """The hits but for those at some places, which rise."""
+        if not places:
+            return self
+        gone = np.concatenate(places)
+        return Hits(np.delete(self.entries, gone), self.bounds - np.searchsorted(gone, self.bounds))
+
+
+NO_HITS = Hits(np.empty(0, np.int32), np.zeros(1, np.int64))
 OPEN, TAKEN = 0, 1
 """The two kinds of pairs, by row."""
 
@@ -358,3 +379,17 @@ def match_few(
                 if condition >= 0 and not _take(condition, -1, entry, fit, ranks, found, laid, pairs):
                     return False
     return True
+
+
+@compiled
+def deal(conditions: Places, entries: Places, hits: Hits) -> None:
+    """Put pairs of a condition and an entry in the order of the conditions; the bounds are 0 before."""
+    for pair in range(len(conditions)):
+        hits.bounds[conditions[pair] + 1] += 1
+    for condition in range(len(hits.bounds) - 1):
+        hits.bounds[condition + 1] += hits.bounds[condition]
+    heads = hits.bounds.copy()
+    for pair in range(len(conditions)):
+        condition = conditions[pair]
+        hits.entries[heads[condition]] = entries[pair]
+        heads[condition] += 1

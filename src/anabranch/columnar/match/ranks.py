@@ -32,26 +32,26 @@ def rank_numbers(
 ) -> None:
     """The ranks of numbers, `missing` for missing values.
 
-    Cells are equally wide; the constants of a cell lie between two of `cells`.
+    Cells are equally wide; the constants of a cell lie between two of `cells`, and a NaN stands behind them all.
+    Most cells have one constant at most, so most values are ranked without a branch.
     """
-    last = len(cells) - 2
+    last = float(len(cells) - 2)
     for entry in range(len(values)):
         value = values[entry]
+        cell = (value - least) * scale
+        at = int(min(cell, last)) if cell >= 0.0 else 0  # also NaN, where infinity was multiplied by zero
+        low, high = cells[at], cells[at + 1]
+        if high > low + 1:
+            while low < high:
+                middle = (low + high) >> 1
+                if constants[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+        constant = constants[low]
+        ranks[entry] = 2 * low + (constant < value) + (constant <= value)
         if value != value:
             ranks[entry] = missing if starts[entry] in (ABSENT, NOT_A_NUMBER) else UNKNOWN
-            continue
-        cell = (value - least) * scale
-        if not cell >= 0.0:  # also NaN, where infinity was multiplied by zero
-            cell = 0.0
-        cell = min(cell, last)
-        low, high = cells[int(cell)], cells[int(cell) + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if constants[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        ranks[entry] = 2 * low + (1 if low < len(constants) and constants[low] == value else 0)
 
 
 @compiled

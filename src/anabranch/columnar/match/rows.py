@@ -7,14 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
-from anabranch.columnar.expressions.tree import Kind
-from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue
+from anabranch.columnar.expressions.tree import TIMES, Kind
+from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue, spelled
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.columnar.tables.joined_look import JoinedLook
+
+_TEXTS = (Kind.UNTYPED, Kind.STRING, Kind.NUMBER, Kind.FLAG, *TIMES)
+"""Types whose columns are texts, which may have their numbers beside them."""
 
 
 def with_computed(shredded: Shredded) -> Shredded:
@@ -81,7 +84,8 @@ def _filled(
         starts[:] = ends[:] = kernels.UNCLEAR
         values[:] = np.nan
         found = evaluation.value(expression)
-        if expression.kind in (Kind.UNTYPED, Kind.STRING, Kind.NUMBER, Kind.FLAG):
+        if expression.kind in _TEXTS:
+            found = spelled(found, len(fits)) if expression.kind in TIMES else found
             assert found.texts is not None
             moved = 0
             if found.texts.data is not shredded.data:

@@ -24,6 +24,7 @@ from anabranch.columnar.expressions.values import UNCLEAR as NOT_CLEAR
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.match.judging import judge
+from anabranch.columnar.match.kernels import NO_HITS, Hits
 from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
 from anabranch.columnar.panes.doubles import BINARY, add_doubles, binary_places, ticks_of
 from anabranch.columnar.panes.kernels import add_rows, best_places
@@ -40,7 +41,7 @@ from anabranch.columnar.panes.query import (
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.sessions import offsets
 from anabranch.columnar.panes.units import Sight, sight_of
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 
 _MOST = 1 << 62
@@ -86,9 +87,8 @@ class PaneBatch:
     """The members for whom all entries are left to the law."""
     members: Sequence[int] = ()
     """By condition: its member."""
-    conditions: Places = field(default_factory=lambda: np.empty(0, np.int32))
-    entries: Places = field(default_factory=lambda: np.empty(0, np.int32))
-    """The pairs of a condition and an entry that matches for certain, if it is clear on its axis and not late."""
+    hits: Hits = NO_HITS
+    """The entries that match each condition for certain, if they are clear on its axis and not late."""
     paths: Sequence[Sequence[AggregatedPath]] = ()
     """By condition; exact in the entries that match."""
     keys: Sequence[Sequence[KeyTexts]] = ()
@@ -170,7 +170,7 @@ class BatchJudge:
     def _take(self, batch: PaneBatch, compiled: CompiledMany, matches: Matches, sights: Sequence[Sight | None]) -> None:
         """Note the pairs that match for certain; those that turn out to be unclear are left to the law."""
         columns = batch.columns = Columns(self._decimals)
-        conditions, entries = matches.conditions, matches.pairs
+        hits, doubtful = matches.hits, list[Indices]()
         paths: list[list[AggregatedPath]] = []
         keys: list[list[KeyTexts]] = []
         for condition, member in enumerate(compiled.matched):
@@ -198,10 +198,10 @@ class BatchJudge:
             if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
                 unclear = np.ones(len(batch.shredded.fits), np.bool_)
             if unclear is not None:
-                doubtful = (conditions == condition) & unclear[entries]
-                batch.ask(member, entries[doubtful].tolist())
-                conditions, entries = conditions[~doubtful], entries[~doubtful]
-        batch.conditions, batch.entries, batch.paths, batch.keys = conditions, entries, paths, keys
+                found = hits.of(condition)
+                batch.ask(member, found[unclear[found]].tolist())
+                doubtful.append(hits.bounds[condition] + np.flatnonzero(unclear[found]))
+        batch.hits, batch.paths, batch.keys = hits.without(doubtful), paths, keys
 
 
 def _fits(query: PaneQuery, axis: AxisBatch) -> bool:

@@ -14,8 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.columnar.match.kernels import Hits
 from anabranch.columnar.panes.kernels import exact_ticks
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places, compiled
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, compiled
 
 _LARGEST = float(1 << 49)
 """Below 10**15: the shortest spelling of such a decimal is that of the double."""
@@ -87,8 +88,7 @@ def _both(one: float, other: float) -> tuple[float, float]:
 
 @compiled
 def add_binary(
-    conditions: Places,
-    entries: Places,
+    hits: Hits,
     rows: Indices,
     bounds: Indices,
     taken: Indices,
@@ -99,18 +99,16 @@ def add_binary(
     limbs: Indices,
 ) -> None:
     """Add the doubles of one aggregated path to the limbs of rows of hits; its places are those of `add_up`."""
-    for hit in range(len(entries)):
-        row = rows[hit]
-        if row < 0:
-            continue
-        condition, entry = conditions[hit], entries[hit]
+    for condition in range(len(bounds) - 1):
         for place in range(bounds[condition], bounds[condition + 1]):
-            leaf = leaves[place]
-            if leaf < 0 or (taken[place] >= 0 and times[taken[place], entry] == 0):
-                continue
-            _add(high[leaf, entry], limbs[row])
-            if low[leaf, entry] != 0:
-                _add(low[leaf, entry], limbs[row])
+            number, leaf = taken[place], leaves[place]
+            for hit in range(hits.bounds[condition], hits.bounds[condition + 1]):
+                row, entry = rows[hit], hits.entries[hit]
+                if row < 0 or leaf < 0 or (number >= 0 and times[number, entry] == 0):
+                    continue
+                _add(high[leaf, entry], limbs[row])
+                if low[leaf, entry] != 0:
+                    _add(low[leaf, entry], limbs[row])
 
 
 @compiled

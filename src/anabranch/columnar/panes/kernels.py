@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled
+from anabranch.columnar.match.kernels import Hits
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled, compiled_inline
 
 MOST_PLACES = 18
 MOST_TICKS = 1 << 60
@@ -60,7 +61,8 @@ class Statistics(NamedTuple):
 def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
     """Decimals in units of `10**-places`, and which of them are exact."""
     unit = float(10**places)
-    ticks = np.rint(values * unit)
+    with np.errstate(over="ignore"):  # what is too large is not exact
+        ticks = np.rint(values * unit)
     exact = (np.abs(ticks) < _LARGEST) & (ticks / unit == values)
     return np.where(exact, ticks, 0.0).astype(np.int64), exact
 
@@ -122,10 +124,18 @@ def halves(total: int) -> tuple[int, int]:
     return total >> HALF, total & LOW
 
 
+@compiled_inline
+def _pane_at(tick: int, width: int, step: int, pane: int, phase: int, high: int) -> tuple[int, int, int, int]:
+    """The pane of a value that is not in `pane`, its place in a step, and its bounds; mostly it is the next one."""
+    if high <= tick < high + width:
+        return pane + 1, 0 if phase + 1 == step else phase + 1, high, high + width
+    pane = tick // width
+    return pane, pane % step if step > 0 else 0, pane * width, (pane + 1) * width
+
+
 @compiled
 def place(
-    conditions: Places,
-    entries: Places,
+    hits: Hits,
     members: Indices,
     axes: Indices,
     states: Bytes,
@@ -141,47 +151,49 @@ def place(
 ) -> int:
     """Give a row to each run of hits of a member in one pane; returns the number of rows.
 
-    A hit is a pair of a condition and an entry, in the order of entries; `members` is -1 for conditions that are not
-    counted.
+    `members` is -1 for conditions that are not counted.
     `rows` is by hit, -1 for none: an entry is left out (its state is not 0), or no window holds its pane.
     Pane `p` of an axis is where `p <= tick * factor / width < p + 1`; most hits are in the pane of the one before.
     A step of 0 stands for sessions, which use every pane.
     Without an axis, hits are numbered instead, and each has a row.
     """
-    panes, lows, highs, current = np.zeros((4, len(members)), np.int64)
     count = 0
-    for hit in range(len(entries)):
-        condition, entry = conditions[hit], entries[hit]
-        rows[hit] = -1
+    for condition in range(len(members)):
+        first, last = hits.bounds[condition], hits.bounds[condition + 1]
+        axis, current = axes[condition], -1
         if members[condition] < 0:
+            rows[first:last] = -1
             continue
-        axis = axes[condition]
         if axis < 0:
-            pane = panes[condition]
-            panes[condition] += 1
-        else:
+            for hit in range(first, last):
+                row_conditions[count], row_panes[count] = condition, hit - first
+                row_entries[count] = hits.entries[hit]
+                rows[hit] = count
+                count += 1
+            continue
+        factor, width, size, step = factors[condition], widths[condition], sizes[condition], steps[condition]
+        pane, phase, low, high = -1, step - 1, 0, 0
+        for hit in range(first, last):
+            entry = hits.entries[hit]
             if states[axis, entry]:
+                rows[hit] = -1
                 continue
-            tick = ticks[axis, entry] * factors[condition]
-            if lows[condition] <= tick < highs[condition]:
-                rows[hit] = current[condition]
-                continue
-            width = widths[condition]
-            pane = tick // width
-            lows[condition], highs[condition] = pane * width, (pane + 1) * width
-            if steps[condition] > 0 and (pane < 0 or pane % steps[condition] >= sizes[condition]):
-                current[condition] = -1
-                continue
-        row_conditions[count], row_panes[count], row_entries[count] = condition, pane, entry
-        rows[hit] = current[condition] = count
-        count += 1
+            tick = ticks[axis, entry] * factor
+            if not low <= tick < high:
+                pane, phase, low, high = _pane_at(tick, width, step, pane, phase, high)
+                if step > 0 and (pane < 0 or phase >= size):
+                    current = -1
+                else:
+                    row_conditions[count], row_panes[count], row_entries[count] = condition, pane, entry
+                    current = count
+                    count += 1
+            rows[hit] = current
     return count
 
 
 @compiled
 def place_groups(
-    conditions: Places,
-    entries: Places,
+    hits: Hits,
     members: Indices,
     key_rows: Indices,
     keys: Indices,
@@ -206,47 +218,48 @@ def place_groups(
     `slots` is a hash table of -1, whose size is a power of two and at least twice the number of hits; `seed` is an odd
     random number, which writers of items cannot know.
     """
-    panes, lows, highs = np.zeros((3, len(members)), np.int64)
     mask = len(slots) - 1
     count = 0
-    for hit in range(len(entries)):
-        condition, entry = conditions[hit], entries[hit]
-        rows[hit] = -1
+    for condition in range(len(members)):
+        first, last = hits.bounds[condition], hits.bounds[condition + 1]
         if members[condition] < 0:
+            rows[first:last] = -1
             continue
-        axis, key = axes[condition], keys[key_rows[condition], entry]
-        if axis < 0:
-            pane = panes[condition]
-            panes[condition] += 1
-        else:
-            if states[axis, entry]:
-                continue
-            tick = ticks[axis, entry] * factors[condition]
-            if not lows[condition] <= tick < highs[condition]:
-                width = widths[condition]
-                panes[condition] = tick // width
-                lows[condition], highs[condition] = panes[condition] * width, (panes[condition] + 1) * width
-            pane = panes[condition]
-            if steps[condition] > 0 and (pane < 0 or pane % steps[condition] >= sizes[condition]):
-                continue
-        spread = ((key * seed + pane) * seed + condition) * seed
-        slot = (spread ^ (spread >> 31)) & mask
-        row = slots[slot]
-        while row >= 0 and not (row_keys[row] == key and row_panes[row] == pane and row_conditions[row] == condition):
-            slot = (slot + 1) & mask
+        axis, width, size, step = axes[condition], widths[condition], sizes[condition], steps[condition]
+        pane, phase, low, high = -1, step - 1, 0, 0
+        for hit in range(first, last):
+            entry = hits.entries[hit]
+            key = keys[key_rows[condition], entry]
+            rows[hit] = -1
+            if axis < 0:
+                pane = hit - first
+            else:
+                if states[axis, entry]:
+                    continue
+                tick = ticks[axis, entry] * factors[condition]
+                if not low <= tick < high:
+                    pane, phase, low, high = _pane_at(tick, width, step, pane, phase, high)
+                if step > 0 and (pane < 0 or phase >= size):
+                    continue
+            spread = ((key * seed + pane) * seed + condition) * seed
+            slot = (spread ^ (spread >> 31)) & mask
             row = slots[slot]
-        if row < 0:
-            row = slots[slot] = count
-            row_conditions[row], row_panes[row], row_entries[row], row_keys[row] = condition, pane, entry, key
-            count += 1
-        rows[hit] = row
+            while row >= 0 and not (
+                row_keys[row] == key and row_panes[row] == pane and row_conditions[row] == condition
+            ):
+                slot = (slot + 1) & mask
+                row = slots[slot]
+            if row < 0:
+                row = slots[slot] = count
+                row_conditions[row], row_panes[row], row_entries[row], row_keys[row] = condition, pane, entry, key
+                count += 1
+            rows[hit] = row
     return count
 
 
 @compiled
 def add_up(
-    conditions: Places,
-    entries: Places,
+    hits: Hits,
     rows: Indices,
     order: int,
     bounds: Indices,
@@ -269,35 +282,30 @@ def add_up(
     The order of an entry is its number behind `order`, above the bits for nodes.
     Sums are held in two halves, so that no value can carry out of them.
     """
-    for hit in range(len(entries)):
-        row = rows[hit]
-        if row < 0:
-            continue
-        condition, entry = conditions[hit], entries[hit]
+    for condition in range(len(bounds) - 1):
+        needs_least, needs_greatest = ranked[condition] & 1, ranked[condition] & 2
         for place in range(bounds[condition], bounds[condition + 1]):
-            count = times[taken[place], entry] if taken[place] >= 0 else 1
-            if count == 0:
-                continue
-            into.counts[path, row] += count
-            leaf = leaves[place]
-            if leaf < 0:
-                continue
-            tick = ticks[leaf, entry]
-            into.high[path, row] += tick >> HALF
-            into.low[path, row] += tick & LOW
-            if not ranked[condition]:
-                continue
-            at = (order + entry) << NODES
-            if ranked[condition] & 1:
-                value = least[leaf, entry]
-                best = into.least[path, row]
-                if not best <= value or (best == value and at < into.least_at[path, row]):
-                    into.least[path, row], into.least_at[path, row] = value, at
-            if ranked[condition] & 2:
-                value = greatest[leaf, entry]
-                best = into.greatest[path, row]
-                if not best >= value or (best == value and at < into.greatest_at[path, row]):
-                    into.greatest[path, row], into.greatest_at[path, row] = value, at
+            number, leaf = taken[place], leaves[place]
+            for hit in range(hits.bounds[condition], hits.bounds[condition + 1]):
+                row, entry = rows[hit], hits.entries[hit]
+                count = times[number, entry] if number >= 0 else 1
+                if row < 0 or count == 0:
+                    continue
+                into.counts[path, row] += count
+                if leaf < 0:
+                    continue
+                tick = ticks[leaf, entry]
+                into.high[path, row] += tick >> HALF
+                into.low[path, row] += tick & LOW
+                at = (order + entry) << NODES
+                if needs_least:
+                    value, best = least[leaf, entry], into.least[path, row]
+                    if not best <= value or (best == value and at < into.least_at[path, row]):
+                        into.least[path, row], into.least_at[path, row] = value, at
+                if needs_greatest:
+                    value, best = greatest[leaf, entry], into.greatest[path, row]
+                    if not best >= value or (best == value and at < into.greatest_at[path, row]):
+                        into.greatest[path, row], into.greatest_at[path, row] = value, at
 
 
 @compiled
@@ -329,6 +337,42 @@ def add_rows(
             least[entry] = value
         if not greatest[entry] >= value:
             greatest[entry] = value
+
+
+@compiled
+def order_by_member(members: Indices, panes: Indices, order: Indices, fresh: Flags) -> bool:
+    """The order of rows by member, those of each as they come; `fresh` becomes False for a pane that was there before.
+
+    Returns False, and neither is of use, where the panes of a member fall.
+    """
+    bounds = np.zeros((members.max() if len(members) else 0) + 2, np.int64)
+    for member in members:
+        bounds[member + 1] += 1
+    for member in range(1, len(bounds)):
+        bounds[member] += bounds[member - 1]
+    heads, latest = bounds.copy(), np.empty(len(bounds), np.int64)
+    for row in range(len(members)):
+        member, pane = members[row], panes[row]
+        at = heads[member]
+        if at > bounds[member]:
+            if pane < latest[member]:
+                return False
+            fresh[at] = pane > latest[member]
+        order[at], latest[member], heads[member] = row, pane, at + 1
+    return True
+
+
+@compiled
+def find_most_places(members: Indices, places: Indices, most: Indices) -> bool:
+    """The most decimal places by path and member, which are 0 before; whether some row has fewer."""
+    for path in range(len(places)):
+        for row in range(len(members)):
+            most[path, members[row]] = max(most[path, members[row]], places[path, row])
+    for path in range(len(places)):
+        for row in range(len(members)):
+            if places[path, row] < most[path, members[row]]:
+                return True
+    return False
 
 
 @compiled

@@ -41,7 +41,7 @@ from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place, pl
 from anabranch.columnar.panes.keys import SEED, GroupNumbers, Key, error_key
 from anabranch.columnar.panes.parting import parted
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
-from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, rising, together
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
@@ -183,7 +183,7 @@ class PaneCounter:
 
     def _counted(self, batch: PaneBatch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
         """Add up the hits of members that aggregate `paths` paths, all of them by group or none."""
-        count = len(batch.entries)
+        count = len(batch.hits.entries)
         if self._room.shape[1] < count:
             self._room = np.empty((5, count), np.int64)
         hit_rows, row_conditions, row_panes, row_entries, row_keys = self._room[:, :count]
@@ -191,16 +191,14 @@ class PaneCounter:
         given: tuple[Any, ...] = (*placed, hit_rows, row_conditions, row_panes, row_entries)
         if members[0] in self._keys:
             keys = (*self._numbered(batch, whose), row_keys, SEED, table_for(count))
-            rows = place_groups(batch.conditions, batch.entries, whose, *keys, *given)
+            rows = place_groups(batch.hits, whose, *keys, *given)
         else:
-            rows = place(batch.conditions, batch.entries, whose, *given)
+            rows = place(batch.hits, whose, *given)
             row_keys[:rows] = 0
         found = Rows.empty(paths, rows)
-        order, at = _by_condition(row_conditions[: len(found)])
-        conditions, heads = row_conditions[order], row_entries[order]
-        at.take(hit_rows, out=hit_rows, mode="wrap")
+        conditions, heads = row_conditions[:rows], row_entries[:rows]
         found.members[:] = np.array(batch.members, np.int64)[conditions]
-        found.keys[:], found.panes[:] = row_keys[order], row_panes[order]
+        found.keys[:], found.panes[:] = row_keys[:rows], row_panes[:rows]
         found.orders[:] = (self._entries + heads) << NODES
         for member in members:
             if self._axis_of[member] < 0:
@@ -227,7 +225,7 @@ class PaneCounter:
         found = np.zeros((len(counted), len(batch.shredded.fits)), np.int64)
         for row, condition in enumerate(counted.tolist()):
             hit = np.zeros(found.shape[1], np.bool_)
-            hit[batch.entries[batch.conditions == condition]] = True
+            hit[batch.hits.of(condition)] = True
             if hit.any():
                 texts, missing = zip(*batch.keys[condition], strict=True)
                 found[row] = self._keys[int(whose[condition])].of(texts, missing, hit)
@@ -290,17 +288,6 @@ def table_for(count: int) -> Indices:
     return np.full(1 << (2 * count).bit_length(), -1, np.int64)
 
 
-def _by_condition(conditions: Indices) -> tuple[Indices, Indices]:
-    """The order that sorts rows by condition, and the place of each row in it; -1 for none.
-
-    When the rows of many batches are merged, those of each member then lie in long runs.
-    """
-    order = rising(conditions)
-    at = np.full(len(order) + 1, -1, np.int64)
-    at[order] = np.arange(len(order))
-    return order, at
-
-
 _FAR = 1 << 62
 
 
@@ -336,8 +323,7 @@ def add_path(
     strings = batch.columns.strings  # of these both extremes are needed
     ranks = [3 if any(each.leaf in strings for each in given) else 0 for given in places]
     add_up(
-        batch.conditions,
-        batch.entries,
+        batch.hits,
         rows,
         entries,
         np.cumsum([0, *map(len, places)]),

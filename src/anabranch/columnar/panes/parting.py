@@ -80,8 +80,7 @@ def _binary_sums(batch: PaneBatch, rows: Indices, path: int, count: int) -> list
     places = [each[path].places if path < len(each) and each[path].is_binary else () for each in batch.paths]
     limbs = np.zeros((count, LIMBS), np.int64)
     add_binary(
-        batch.conditions,
-        batch.entries,
+        batch.hits,
         rows,
         np.cumsum([0, *map(len, places)]),
         np.array([each.taken for given in places for each in given], np.int64),
@@ -112,11 +111,12 @@ def _strings(batch: PaneBatch, hits: Indices, path: int, show: _Show) -> list[tu
     for condition, paths in enumerate(batch.paths):
         for place in paths[path].places if path < len(paths) else ():
             if place.leaf in columns.strings:
-                mine = (batch.conditions == condition) & (hits >= 0)
+                entries, given = batch.hits.of(condition), hits[slice(*batch.hits.bounds[condition : condition + 2])]
+                mine = given >= 0
                 if place.taken >= 0:
-                    mine &= times[place.taken][batch.entries] > 0
+                    mine &= times[place.taken][entries] > 0
                 strings = columns.strings[place.leaf]
-                found += _strings_of(batch.entries[mine], hits[mine], strings, ranks[place.leaf], show)
+                found += _strings_of(entries[mine], given[mine], strings, ranks[place.leaf], show)
     return found
 
 

@@ -32,8 +32,17 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.partial import ItemAt, Partial, Ranked
 from anabranch.aggregates.written import partial_from_json, partial_to_json
-from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, Statistics, halves, merge, totals
-from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.panes.kernels import (
+    MOST_PLACES,
+    MOST_TICKS,
+    Statistics,
+    find_most_places,
+    halves,
+    merge,
+    order_by_member,
+    totals,
+)
+from anabranch.columnar.scan.kernels import Flags, Indices
 
 MOST_COUNT = 1 << 34
 MOST_PANES = 1 << 60
@@ -162,11 +171,7 @@ class Rows:
         rows = self._levelled()
         if rows is None:
             return None
-        order = rows._order()
-        fresh = np.zeros(len(order), np.bool_)
-        fresh[:1] = True
-        for each in (rows.members[order], rows.keys[order], rows.panes[order]):
-            fresh[1:] |= each[1:] != each[:-1]
+        order, fresh = rows._order()
         if fresh.all():
             return rows.at(order)
         groups, firsts = (np.cumsum(fresh) - 1)[~fresh], order[fresh]
@@ -177,25 +182,28 @@ class Rows:
         found.orders[groups], found.firsts[groups] = rows.orders[firsts[groups]], rows.firsts[firsts[groups]]
         return found
 
-    def _order(self) -> Indices:
-        """The order of rows by member, group and pane; without groups, parts mostly come in that order."""
-        if self.keys.any():
-            return np.lexsort((self.panes, self.keys, self.members))
-        order = rising(self.members)
-        members, panes = self.members[order], self.panes[order]
-        falls = (panes[1:] < panes[:-1]) & (members[1:] == members[:-1])
-        return np.lexsort((self.panes, self.members)) if falls.any() else order
+    def _order(self) -> tuple[Indices, Flags]:
+        """The order of rows by member, group and pane, and which of them are the first of a pane.
+
+        Without groups, the rows of a member mostly come in that order.
+        """
+        order, fresh = np.empty(len(self), np.int64), np.ones(len(self), np.bool_)
+        if not self.keys.any() and order_by_member(self.members, self.panes, order, fresh):
+            return order, fresh
+        order = np.lexsort((self.panes, self.keys, self.members))
+        fresh[1:] = False
+        for each in (self.members[order], self.keys[order], self.panes[order]):
+            fresh[1:] |= each[1:] != each[:-1]
+        return order, fresh
 
     def _levelled(self) -> Rows | None:
         """The rows with equally many decimal places in a member's path; None where sums become too large."""
         if _is_level(self.known):
             return self
         most = np.zeros((self.paths, int(self.members.max()) + 1), np.int64)
-        for path in range(self.paths):
-            np.maximum.at(most[path], self.members, self.known.places[path])
-        uneven = np.nonzero(self.known.places < most[:, self.members])
-        if not len(uneven[0]):
+        if not find_most_places(self.members, self.known.places, most):
             return self
+        uneven = np.nonzero(self.known.places < most[:, self.members])
         known = self.known.each(np.copy)
         for path, row in zip(*uneven, strict=True):
             (total,) = totals(known.high[path, row : row + 1], known.low[path, row : row + 1])
@@ -227,12 +235,6 @@ class Rows:
         firsts = [None if each < 0 else self.told[each] for each in self.firsts.tolist()]
         partials = zip(*paths, strict=True) if paths else iter([()] * len(self))
         return [Pane(*each) for each in zip(self.orders.tolist(), firsts, partials, strict=True)]
-
-
-def rising(numbers: Indices) -> Indices:
-    """The order in which numbers from 0 on rise, equal ones as they come."""
-    few = numbers.max(initial=0) < 1 << 16  # those are sorted in linear time
-    return np.argsort(numbers.astype(np.uint16) if few else numbers, kind="stable")
 
 
 def _is_level(known: Statistics) -> bool:
@@ -304,7 +306,8 @@ Numbered: TypeAlias = tuple[int, int, int, Pane]
 GroupPane: TypeAlias = tuple[tuple[int, int], Pane]
 """A pane of one member, by its group and its number."""
 Tables: TypeAlias = Mapping[str, pa.Table]
-_SUMS = ("counts", "high", "low", "places")
+_SUMS = ("high", "low", "places")
+"""Left out where they are 0 in all rows."""
 _EXTREMES = ("least", "greatest")
 
 
@@ -343,7 +346,9 @@ class ManyPanes:
         for paths, rows in self.rows.items():
             known = rows.firsts >= 0
             told = [rows.told[each] for each in rows.firsts[known].tolist()]
-            columns = {"members": _narrow(rows.members), "panes": _narrow(rows.panes), "told": pa.array(known)}
+            columns = {"members": _narrow(rows.members), "panes": _narrow(rows.panes)}
+            if told:
+                columns["told"] = pa.array(known)
             if rows.keys.any():
                 grouped = np.where(rows.keys > 0, rows.orders, 0)
                 columns |= {"keys": _narrow(rows.keys), "orders": _narrow(grouped)}
@@ -357,7 +362,9 @@ class ManyPanes:
                 ["order", "file", "offset", "raw"],
             )
             for path in range(paths):
-                columns |= {f"{name} {path}": _narrow(getattr(rows.known, name)[path]) for name in _SUMS}
+                columns[f"counts {path}"] = _narrow(rows.known.counts[path])
+                sums = {name: getattr(rows.known, name)[path] for name in _SUMS}
+                columns |= {f"{name} {path}": _narrow(each) for name, each in sums.items() if each.any()}
                 for name in _EXTREMES:
                     values, at = getattr(rows.known, name)[path], getattr(rows.known, f"{name}_at")[path]
                     there = ~np.isnan(values)
@@ -388,14 +395,16 @@ def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
     rows = Rows.empty(paths, table.num_rows)
     rows.members[:], rows.panes[:] = table.column("members").to_numpy(), table.column("panes").to_numpy()
     for path in range(paths):
+        rows.known.counts[path] = table.column(f"counts {path}").to_numpy()
         for name in _SUMS:
-            getattr(rows.known, name)[path] = table.column(f"{name} {path}").to_numpy()
+            if f"{name} {path}" in table.column_names:
+                getattr(rows.known, name)[path] = table.column(f"{name} {path}").to_numpy()
         for name in _EXTREMES:
             if f"{name} {path}" in table.column_names:
                 there, found = table.column(f"{name} {path}").to_numpy(), tables[f"{name} {path} of {paths}"]
                 getattr(rows.known, name)[path, there] = found.column("value").to_numpy()
                 getattr(rows.known, f"{name}_at")[path, there] = found.column("at").to_numpy()
-    known = table.column("told").to_numpy()
+    known = table.column("told").to_numpy() if "told" in table.column_names else np.zeros(len(rows), np.bool_)
     orders, *told = tables[f"told {paths}"].columns
     rows.firsts[known] = np.arange(len(orders))
     rows.orders[:] = span

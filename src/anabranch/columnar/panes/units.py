@@ -74,7 +74,8 @@ def sight_of(shredded: Shredded, evolution: Evolution) -> Sight | None:
     values = shredded.values.copy()
     for column, changes in maps.items():
         row = rows[column]
-        values[row] = np.where(shredded.fits, brought_back(values[row], changes, judged, decimals), np.nan)
+        held = np.where(shredded.fits, values[row], np.nan)  # what does not fit was never filled in
+        values[row] = brought_back(held, changes, judged, decimals)
     units = _units(shredded, evolution, tuple(asked.values()))
     for column, path in asked.items():
         row, raw = rows[column], shredded.values[rows[column]]

@@ -140,6 +140,7 @@ _DOES = {
     "windows": "windows are filled",
     "step join": "items reach the join",
     "interval join": "items reach the join",
+    "keyed join": "items reach the join",
 }
 
 

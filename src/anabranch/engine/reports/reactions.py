@@ -176,11 +176,11 @@ def _group_of(
             return None
         is_display = all(streams[name].source.updates for name in names)
         asked = lineage_of(standing(query, {}, text), roots=roots, is_display=is_display)
-        names = asked.streams
+        names = tuple(each for names_of in asked.streams for each in names_of)
     else:
         shape = shapes_of(()).of(text).shape
         asked = lineage_of(standing(parse(text), {}) if shape.computes_results else shape.standing, roots=roots)
-        names = asked.streams
+        names = tuple(each for names_of in asked.streams for each in names_of)
     if not set(names) <= streams.keys():
         return None
     firsts = tuple(subscription.first if name in subscription.late else -1 for name in names)

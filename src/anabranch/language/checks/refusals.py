@@ -120,8 +120,8 @@ _ALL = (
     # streams, windows and joins
     Refusal(
         "unbounded second stream",
-        "give both a window, or bound them by an interval condition in 'where'",
-        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/a = $y/a return $x",
+        "give both a window, or tie them together in 'where', by equal keys or by an interval",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/a < $y/a return $x",
     ),
     Refusal(
         "window beside a stream without one",

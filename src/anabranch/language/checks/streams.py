@@ -13,6 +13,8 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.errors import QueryError, Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
+from anabranch.language.checks.unbounded import set_streams
+from anabranch.language.equalities import tied_by_keys
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
 from anabranch.stream.path import PER_SECOND
@@ -127,7 +129,8 @@ def check_streams(
     windowed = [clause for clause in fors if clause.window]
     if not windowed:
         beside = [flwor.clauses[place] for place in flowing[1:] if place in growing]
-        if beside and not finite and not bounded(flwor.where, [clause.variable for clause in fors]):
+        names = [clause.variable for clause in fors]
+        if beside and not finite and not bounded(flwor.where, names) and not tied_by_keys(flwor, names):
             raise refuse("unbounded second stream", text, beside[0].span)
         return
     if len(windowed) < len(fors):
@@ -142,7 +145,9 @@ def is_edited(source: ast.Expression | None, edited: Collection[str]) -> bool:
 
 
 def over_updates(clause: ast.For | ast.Let, scope: Scope, edited: Collection[str]) -> bool:
-    """Whether a `for` runs over a stream of updates."""
+    """Whether a `for` runs over a stream of updates, or over several."""
+    if isinstance(clause, ast.For) and (streams := set_streams(clause.source)):
+        return all(each in edited for each in streams)
     at: ast.Expression | None = clause.source if isinstance(clause, ast.For) else None
     while isinstance(at, ast.Path | ast.Filter):
         at = at.start if isinstance(at, ast.Path) else at.base
@@ -152,7 +157,7 @@ def over_updates(clause: ast.For | ast.Let, scope: Scope, edited: Collection[str
 
 
 def _check_window(clause: ast.For, window: ast.Window, flowing: bool, text: str) -> None:
-    allowed = (ast.Path, ast.Filter, ast.Source) if flowing else (ast.Path, ast.Filter, ast.Source, ast.Variable)
+    allowed = (ast.Path, ast.Filter, ast.Source, ast.Flwor if flowing else ast.Variable)
     if not isinstance(clause.source, allowed):
         raise refuse("window on what is no path", text, clause.source.span)
     sizes: tuple[ast.Amount, ast.Amount | None] = (

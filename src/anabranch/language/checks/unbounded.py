@@ -4,11 +4,13 @@ A `for` over such an expression runs in rounds, one per item, window or pair; ev
 A path with a temporal qualifier is a bounded piece of the past.
 An aggregate over a stream is a single value, so it does not flow, though it has to wait for the stream's end; the same
 holds for groups, and for positions in the results of a loop.
+
+Union, `intersect` and `except` of paths over streams flow: an item is in the result or not, whatever the others are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from anabranch.language import ast
@@ -35,6 +37,55 @@ def qualified(path: ast.Path | ast.Filter) -> bool:
     """Whether a path asks for versions or times, which bounds what has to be remembered."""
     tails = (path.tail,) if isinstance(path, ast.Filter) else (step.tail for step in path.steps)
     return any(isinstance(each, ast.Qualifier) for tail in tails for each in tail)
+
+
+SETS = frozenset(("op:union", "op:intersect", "op:except"))
+"""The operators between sets of nodes."""
+
+
+def set_streams(expression: ast.Expression) -> tuple[str, ...]:
+    """The streams, each once, of an expression that makes a set of paths over streams; none for any other."""
+    found = _set_sources(expression)
+    is_set = found is not None and any(isinstance(each, ast.Call) and each.name in SETS for each in _way(expression))
+    return tuple(dict.fromkeys(each.name for each in found)) if is_set and found is not None else ()
+
+
+def set_paths(expression: ast.Expression) -> tuple[ast.Expression, ...]:
+    """The paths that set operators make an expression of; itself where there are none."""
+    match expression:
+        case ast.Call(name, operands) if name in SETS:
+            return tuple(path for each in operands for path in set_paths(each))
+        case _:
+            return (expression,)
+
+
+def _way(expression: ast.Expression | None) -> Iterator[ast.Expression]:
+    """An expression and what it begins with, down to a source or to set operators."""
+    while expression is not None:
+        yield expression
+        match expression:
+            case ast.Path(start):
+                expression = start
+            case ast.Filter(base):
+                expression = base
+            case _:
+                return
+
+
+def _set_sources(expression: ast.Expression | None) -> list[ast.Source] | None:
+    match expression:
+        case ast.Source("stream"):
+            return [expression]
+        case ast.Path(start) if not qualified(expression):
+            return _set_sources(start)
+        case ast.Filter(base, tail) if not qualified(expression):
+            return None if any(isinstance(each, ast.Positional) for each in tail) else _set_sources(base)
+        case ast.Call(name, operands) if name in SETS:
+            found = [_set_sources(each) for each in operands]
+            known = [each for each in found if each is not None]
+            return [source for each in known for source in each] if len(known) == len(found) else None
+        case _:
+            return None
 
 
 def is_loop(expression: ast.Expression) -> bool:
@@ -91,6 +142,8 @@ class _Flow:
                 return any(self.expression(each, variables) for each in items)
             case ast.If(_, then, otherwise):
                 return self.expression(then, variables) or self.expression(otherwise, variables)
+            case ast.Call(name) if name in SETS:
+                return bool(set_streams(expression))
             case ast.Call(name, arguments) if name in self._functions:
                 given = zip(self._functions[name].parameters, arguments, strict=False)
                 return self._call(name, frozenset(p for p, each in given if self.expression(each, variables)))

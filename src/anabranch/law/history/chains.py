@@ -105,7 +105,7 @@ def bare(node: Child, namespaces: dict[str, str] | None = None) -> Child:
         case Element():
             return bare_element(node, namespaces)
         case Text():
-            return Text(node.value, node.measure)
+            return Text(node.value, node.measure, node.kind)
         case Comment():
             return Comment(node.value)
         case Instruction():

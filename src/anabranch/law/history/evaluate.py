@@ -36,7 +36,7 @@ from anabranch.law.history.chains import DocumentContents, DocumentMoment
 from anabranch.law.history.value_versions import ValueVersions
 from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import DocumentView, Lives
-from anabranch.law.history.windows import PlacedNode, window_round, windows_of
+from anabranch.law.history.windows import JoinedSide, PlacedNode, joined_rounds, window_round, windows_of
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.pipelines import StreamUnit
@@ -309,7 +309,7 @@ class HistoryEvaluator(ValueVersions):
 
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
         if clause.window is not None:
-            for each in self.window_rounds(clause, env):
+            for each in self.window_rounds([clause], env):
                 yield StreamUnit([each.env], each.items, partial(self._bury_unit, [each]))
             return
         for entry, values in groupby(self._by_entry(clause.source, env), key=lambda each: each[0]):
@@ -335,8 +335,10 @@ class HistoryEvaluator(ValueVersions):
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
                 if clauses[0].window is not None:
-                    for window in self.window_rounds(clauses[0], env):
-                        rounds.found += [(unit, row) for row in self._unit([window], flwor, clauses[1:])]
+                    fors = [each for each in clauses if isinstance(each, ast.For) and self._is_window(each, env)]
+                    others = [each for each in clauses if not any(each is one for one in fors)]
+                    for each in self.window_rounds(fors, env):
+                        rounds.found += [(unit, row) for row in self._unit([each], flwor, others)]
                     return
                 variable = clauses[0].variable
                 for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
@@ -383,10 +385,19 @@ class HistoryEvaluator(ValueVersions):
 
     # --- windows ------------------------------------------------------------------------------------------
 
-    def window_rounds(self, clause: ast.For, env: Env) -> Iterator[Round]:
-        """One round per window of a `for` over a document as it stands (LAWS 5.10)."""
-        nodes = self.placed_nodes(clause, env)
-        yield from windows_of(clause, nodes, self.scale(clause, env, nodes), env)
+    def _is_window(self, clause: ast.For, env: Env) -> bool:
+        return clause.window is not None and self._reads(clause.source, env)
+
+    def window_rounds(self, clauses: Sequence[ast.For], env: Env) -> Iterator[Round]:
+        """One round per window of a `for` over a document as it stands (LAWS 5.10), or per tuple of several (5.12)."""
+        sides: list[JoinedSide] = []
+        for clause in clauses:
+            nodes = self.placed_nodes(clause, env)
+            sides.append(JoinedSide(clause, nodes, self.scale(clause, env, nodes)))
+        if len(sides) > 1:
+            yield from joined_rounds(sides, env)
+        else:
+            yield from windows_of(sides[0].clause, sides[0].nodes, sides[0].scale, env)
 
     def window_rows(
         self, flwor: ast.Flwor, clause: ast.For, window: WindowContent[PlacedNode], env: Env
@@ -430,26 +441,27 @@ class HistoryEvaluator(ValueVersions):
 
 
 def refuse_joined_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:
-    """Refuse windows of streams of updates that are to meet: in a document nothing enters or moves (LAWS 5.10)."""
+    """Refuse to join count windows of streams of updates with others: places and values have no order (LAWS 5.12)."""
     lets = {each.variable for each in parts(query) if isinstance(each, ast.Let) and readings(each.value, frozenset())}
     for part in parts(query):
-        if not isinstance(part, ast.Flwor | ast.Pipeline):
+        if not isinstance(part, ast.Flwor):
             continue
         windowed = [each for each in part.clauses if isinstance(each, ast.For) and each.window is not None]
         bases = [(each, base_of(each.source)) for each in windowed]
         over = [
             each.window
             for each, base in bases
-            if isinstance(base, ast.Source) or (isinstance(base, ast.Variable) and base.name in lets)
+            if each.window is not None
+            and (isinstance(base, ast.Source) or (isinstance(base, ast.Variable) and base.name in lets))
         ]
-        if len(over) > 1:
-            assert over[1] is not None
+        counting = [isinstance(each, ast.CountWindow) for each in over]
+        if any(counting) and not all(counting):
             raise Unsupported(
-                "windows of streams of updates cannot be joined",
+                "a count window cannot be joined with one over values in streams of updates",
                 text=text or print_query(query),
-                span=over[1].span,
+                span=over[counting.index(not counting[0])].span,
                 name=name,
-                hint="leave the windows out: such streams are documents, and any round may read them",
+                hint="let all of them count, or none: a document has no order between its places and its values",
             )
 
 

@@ -242,6 +242,7 @@ def bring(entries: Iterable[Content], units: Mapping[Path, Affine]) -> None:
             text, measure = brought(found, by)
             if measure is not None or found[0].measure is not None:
                 found[0].value, found[0].measure = text, measure
+                found[0].kind = found[0].kind and (found[0].kind if len(found) == 1 else "string")
                 content[:] = [each for each in content if isinstance(each, Chain) or each.node not in found[1:]]
 
 

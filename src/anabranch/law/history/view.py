@@ -22,7 +22,7 @@ from fractions import Fraction
 from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare, bare_element
 from anabranch.stream import tree
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Element, JsonMark
+from anabranch.stream.tree import Child, Element, JsonMark, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ class DocumentView:
         node.parent = parent
         self._lives.everything[parent].append(node)
         if standing.shown:
+            self._hold_piece(node, parent)
             parent.children.append(node)
         self._lives.standing[node] = standing
         self._lives.origin[node] = lived
@@ -126,7 +127,14 @@ class DocumentView:
         if isinstance(node, Element):
             self._lives.everything[node] = []
             self._put(lived.content, node, around, (), None)
-            node.mark = _shown_mark(node.mark, self._held.pop(node, []), record=parent is self.root)
+            node.mark = _shown_mark(node, self._held.pop(node, []), record=parent is self.root)
+
+    def _hold_piece(self, node: Child, parent: Element) -> None:
+        """Note what a node that shows makes of the value that it stands in, where that has come piece by piece."""
+        if parent.mark is not None and parent.mark.kind == "mutable":
+            kind = "object" if isinstance(node, Element) else node.kind if isinstance(node, Text) else None
+            if kind is not None:
+                self._held.setdefault(parent, []).append((len(parent.children), JsonMark(kind)))
 
     def _has_come(self, each: Lived | Version) -> bool:
         if self._moment is not None and each.moment is not None and each.moment.number > self._moment:
@@ -134,15 +142,19 @@ class DocumentView:
         return self._until is None or each.start <= self._until
 
 
-def _shown_mark(mark: JsonMark | None, held: Sequence[tuple[int, JsonMark]], *, record: bool) -> JsonMark | None:
-    """What an element is in JSON, given what its regions hold (LAWS 7.5); an entry is a record, and nothing else is."""
-    if mark is None or (mark.kind != "mutable" and mark.record is record):
+def _shown_mark(node: Element, held: Sequence[tuple[int, JsonMark]], *, record: bool) -> JsonMark | None:
+    """What an element is in JSON, given what shows in it (LAWS 7.5, 7.6); an entry is a record, and nothing else is."""
+    mark = node.mark
+    if mark is None or (mark.kind != "mutable" and mark.record is record and not mark.empty and not held):
         return mark
-    if mark.kind != "mutable":
-        return replace(mark, record=record)
     marks = [each for _, each in held]
-    if any(each.kind == "object" for each in marks):
-        empty = tuple((place + number, key) for place, each in held for number, key in each.empty)
-        return JsonMark("object", mark.listed, record, empty)
+    if mark.kind == "object" or any(each.kind == "object" for each in marks):
+        empty = [*mark.empty, *((place + number, key) for place, each in held for number, key in each.empty)]
+        if empty:  # a key may have come behind its array without members
+            keys = {str(each.name) for each in node.children if isinstance(each, Element)}
+            empty = sorted((each for each in empty if each[1] not in keys), key=lambda each: each[0])
+        return JsonMark("object", mark.listed, record, tuple(empty), mark.types)
+    if mark.kind != "mutable":
+        return mark if mark.record is record else replace(mark, record=record)
     kind = "null" if not marks else marks[0].kind if len(marks) == 1 else "string"
     return JsonMark(kind, mark.listed, record)

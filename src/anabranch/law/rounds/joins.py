@@ -8,6 +8,9 @@ A window moves position by position, through empty ones too, and lets go of what
 An *interval join* can be answered before its streams end where its condition compares declared times.
 Items that are far enough apart never meet, so an item may be forgotten once the other streams are beyond its interval;
 only a declared time tells how far a stream is (LAWS 1.3).
+
+A *keyed join* of streams that do not end takes items as they come: each meets the items before it whose keys are equal
+to its own, as long as their streams retain them.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
 from anabranch.stream.path import Path, TimeScale, per_second
 from anabranch.stream.tree import Element
+from anabranch.values.atomic import Atomic, compare
 from anabranch.values.placing import place_of
+from anabranch.values.sequences import Values, operands
 
 T = TypeVar("T")
 
@@ -189,3 +194,32 @@ def judged_by_time(stream: Input) -> dict[Arrival, DynamicError | Literal["late"
             continue
         judged[element] = "late" if progress.is_late(element.partition, time) else None
     return judged
+
+
+# --- the keyed join --------------------------------------------------------------------------------------------
+
+
+def keys_meet(left: Values, right: Values) -> bool:
+    """Whether one of the keys of an item equals one of another's; keys that cannot be compared are not equal."""
+
+    def equal(one: Atomic, other: Atomic) -> bool:
+        try:
+            return compare("=", one, other)
+        except DynamicError:
+            return False
+
+    return any(equal(*pair) for pair in product(operands(left), operands(right)))
+
+
+@dataclass(frozen=True, slots=True)
+class Met(Generic[T]):
+    """An item that one `for` of a keyed join holds, with its time."""
+
+    item: T
+    time: Fraction
+    retained: Fraction | None
+    """For how many seconds; None is for good."""
+
+    def is_held(self, now: Fraction) -> bool:
+        """Whether the item may still meet others when the streams have come so far."""
+        return self.retained is None or now - self.time <= self.retained

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from heapq import merge
 from itertools import product
 from typing import TypeAlias
 
 from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.equalities import KeyPair, KeyTerm, join_keys
 from anabranch.law.arrivals.past import named
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.env import Env
-from anabranch.law.inputs import Arrival, Input, Signal
+from anabranch.law.inputs import Arrival, Input, Signal, in_order
 from anabranch.law.paths import Walker
-from anabranch.law.rounds.joins import Entry, Moved, Side, judged_by_time, step_join, time_bounds
+from anabranch.law.rounds.joins import Entry, Met, Moved, Side, judged_by_time, keys_meet, step_join, time_bounds
 from anabranch.law.rounds.windows import (
     Progress,
     SessionKey,
@@ -37,7 +37,7 @@ from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
 from anabranch.stream.path import PLAIN, Path
 from anabranch.stream.tree import Document
-from anabranch.values.sequences import Value
+from anabranch.values.sequences import Value, Values
 
 _Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
@@ -76,30 +76,33 @@ def rounds(fors: Sequence[ast.For], env: Env, evaluation: Walker, where: ast.Exp
 def _items(fors: Sequence[ast.For], env: Env, evaluation: Walker, where: ast.Expression | None) -> Iterator[Round]:
     """Item by item; with several streams all combinations, as XQuery has it (the interval join)."""
     sides = [evaluation.arrivals(each.source, env) for each in fors]
-    if len(fors) > 1:
-        sides = _in_time(fors, sides, evaluation, where)
-    for found in product(*sides):
-        bound = env
-        for clause, (_, node) in zip(fors, found, strict=True):
-            bound = bound.bind(clause.variable, [node])
-        arrivals = tuple(arrival for arrival, _ in found)
-        yield Round(found[-1][0], bound, arrivals, tuple(each for each in arrivals if each is not None), found)
+    streams = [stream for each in fors if (stream := evaluation.input_of(each.source)) is not None]
+    endless = evaluation.as_they_come or all(each.endless for each in streams)
+    if len(fors) > 1 and len(streams) == len(fors) and endless:
+        times = {clause.variable: stream.time for clause, stream in zip(fors, streams, strict=True)}
+        if time_bounds(fors, where, times):
+            sides = _in_time(streams, sides, evaluation)
+        elif keys := join_keys(where, list(times)):
+            yield from _as_they_come(fors, sides, env, evaluation, keys)
+            return
+    yield from (_combined(fors, found, env) for found in product(*sides))
 
 
-def _in_time(
-    fors: Sequence[ast.For], sides: list[_Found], evaluation: Walker, where: ast.Expression | None
-) -> list[_Found]:
+def _combined(fors: Sequence[ast.For], found: Sequence[tuple[Arrival | None, Value]], env: Env) -> Round:
+    """The round of one node for each `for`."""
+    for clause, (_, node) in zip(fors, found, strict=True):
+        env = env.bind(clause.variable, [node])
+    arrivals = tuple(arrival for arrival, _ in found)
+    return Round(found[-1][0], env, arrivals, tuple(each for each in arrivals if each is not None), found)
+
+
+def _in_time(streams: Sequence[Input], sides: list[_Found], evaluation: Walker) -> list[_Found]:
     """The items of an interval join over endless streams: all but those that are late by their declared time.
 
     When a late item comes, the items that it would meet have been dropped from the state of the join.
     """
-    streams = [evaluation.input_of(each.source) for each in fors]
-    times = {clause.variable: stream.time for clause, stream in zip(fors, streams, strict=True) if stream}
-    if not all(stream and stream.endless for stream in streams) or not time_bounds(fors, where, times):
-        return sides
     kept: list[_Found] = []
     for side, stream in zip(sides, streams, strict=True):
-        assert stream is not None
         judged = judged_by_time(stream)
         for arrival, reason in judged.items():
             if reason == "late":
@@ -108,6 +111,62 @@ def _in_time(
                 evaluation.set_aside(arrival, reason)
         kept.append([each for each in side if each[0] is not None and judged[each[0]] is None])
     return kept
+
+
+def _as_they_come(
+    fors: Sequence[ast.For], sides: Sequence[_Found], env: Env, evaluation: Walker, keys: Sequence[KeyPair]
+) -> Iterator[Round]:
+    """The rounds of a keyed join: a tuple comes with the last of its items (LAWS 3.5)."""
+    keyed = [_keyed(clause, side, env, evaluation, keys) for clause, side in zip(fors, sides, strict=True)]
+    streams = [evaluation.input_of(each.source) for each in fors]
+    numbers = {clause.variable: number for number, clause in enumerate(fors)}
+    held: list[list[Met[_KeyedNode]]] = [[] for _ in fors]
+    now = Fraction(0)
+
+    def meet(found: Sequence[_KeyedNode]) -> bool:
+        return all(
+            keys_meet(*(found[numbers[term.variable]].keys[term] for term in (each.left, each.right))) for each in keys
+        )
+
+    for element, stream in _merged([each for each in streams if each is not None], evaluation):
+        now = max(now, element.time)
+        held = [[each for each in side if each.is_held(now)] for side in held]
+        for number, side in enumerate(keyed):
+            if streams[number] is not stream or not isinstance(element, Arrival):
+                continue
+            entering = [each for each in side if each.arrival is element]
+            contents = [[each.item for each in side] for side in held]
+            contents[number] = entering
+            for found in product(*contents):
+                if meet(found):
+                    yield _combined(fors, [(each.arrival, each.node) for each in found], env)
+            held[number] += [Met(each, element.time, stream.retain) for each in entering]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeyedNode:
+    """A node that one `for` of a keyed join selects, with its keys."""
+
+    arrival: Arrival
+    node: Value
+    keys: Mapping[KeyTerm, Values]
+
+
+def _keyed(clause: ast.For, side: _Found, env: Env, evaluation: Walker, keys: Sequence[KeyPair]) -> list[_KeyedNode]:
+    """The nodes of a `for` with their keys; an item whose key raises is set aside."""
+    terms = {term for each in keys for term in (each.left, each.right) if term.variable == clause.variable}
+    found: list[_KeyedNode] = []
+    bad: set[Arrival] = set()
+    for arrival, node in side:
+        assert arrival is not None, "a path over a stream gives nodes of its items"
+        bound = env.bind(clause.variable, [node])
+        try:
+            found.append(_KeyedNode(arrival, node, {each: evaluation.alone(each.value, bound) for each in terms}))
+        except DynamicError as error:
+            if arrival not in bad:
+                evaluation.set_aside(arrival, error)
+            bad.add(arrival)
+    return [each for each in found if each.arrival not in bad]
 
 
 # --- windows ----------------------------------------------------------------------------------------------
@@ -167,11 +226,15 @@ class _Candidates:
         self.clause = clause
         self.env = env
         self.evaluation = evaluation
+        is_loop = flowing and isinstance(clause.source, ast.Flwor)
+        before, evaluation.as_they_come = evaluation.as_they_come, is_loop
         selected = evaluation.arrivals(clause.source, env)
-        given = evaluation.input_of(clause.source)
-        if given is None and flowing:
+        evaluation.as_they_come = before
+        given = None if is_loop else evaluation.input_of(clause.source)
+        if given is None and flowing and not is_loop:
             given = evaluation.input_with([arrival for arrival, _ in selected])
-        self.stream = given or Input(Document())
+        late = is_loop and any(each.late for each in evaluation.inputs.values())
+        self.stream = given or Input(Document(), late=late)
         self._selected = {id(node) for _, node in selected}
         self._nodes: dict[Arrival | None, list[Value]] = defaultdict(list)
         for arrival, node in evaluation.arrivals(without_predicates(clause.source), env) if given else selected:
@@ -280,16 +343,8 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Walker) -> Iterator[R
 def _events(
     everything: Sequence[_Candidates], sides: Sequence[Side[tuple[Arrival, Value]]]
 ) -> Iterator[Entry[tuple[Arrival, Value]] | Moved]:
-    """All streams of the join merged by time; what arrives goes to the first `for` of its stream, then the next.
-
-    A tie goes to the stream that the query names first, in whichever of its parts (LAWS 1.2).
-    """
-    evaluation = everything[0].evaluation
-    ranked = [evaluation.inputs.get(name) for name in named(evaluation.query)]
-    streams = list({id(each.stream): each.stream for each in everything}.values())
-    streams.sort(key=lambda stream: next((rank for rank, each in enumerate(ranked) if each is stream), len(ranked)))
-    marked = ([(element.time, element, stream) for element in stream.elements] for stream in streams)
-    for _, element, stream in merge(*marked, key=lambda each: each[0]):
+    """All streams of the join merged by time; what arrives goes to the first `for` of its stream, then the next."""
+    for element, stream in _merged([each.stream for each in everything], everything[0].evaluation):
         for number, (candidates, side) in enumerate(zip(everything, sides, strict=True)):
             if candidates.stream is stream:
                 yield from _shown(candidates, side, number, element)
@@ -314,3 +369,14 @@ def _shown(
             yield Moved(number, reached)
         if timed.selected:
             yield Entry(number, (element, timed.node), timed.value)
+
+
+def _merged(streams: Sequence[Input], evaluation: Walker) -> Iterator[tuple[Arrival | Signal, Input]]:
+    """What arrives in some streams, merged by time (LAWS 1.2).
+
+    A tie goes to the stream that the query names first, in whichever of its parts.
+    """
+    ranked = [evaluation.inputs.get(name) for name in named(evaluation.query)]
+    different = list({id(each): each for each in streams}.values())
+    different.sort(key=lambda stream: next((rank for rank, each in enumerate(ranked) if each is stream), len(ranked)))
+    return in_order(different)

@@ -12,10 +12,12 @@ them without the path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.sets import UNDECLARED, Domains
 from anabranch.algebra.reactions.readings import Reading, holds
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted
@@ -31,13 +33,28 @@ from anabranch.stream.tree import Element
 class Follower:
     """The accents that have come out so far; `hear` alone changes it."""
 
-    def __init__(self, lineage: Lineage, policy: Policy, streams: Mapping[str, Source], *, sends: bool = False) -> None:
-        """`sends` says that the output is tuples for other peers, in the units of their streams' beginning."""
+    def __init__(
+        self,
+        lineage: Lineage,
+        policy: Policy,
+        streams: Mapping[str, Source],
+        *,
+        sends: bool = False,
+        passes: bool = False,
+    ) -> None:
+        """`sends` says that the output is tuples for other peers, in the units of their streams' beginning.
+
+        With `passes` events are passed on between them, so nothing comes out here, and nothing is dropped.
+        """
         self.lineage = lineage
-        read = [streams[name] for name in lineage.streams]
-        domains, partitions = [Evolution.of(each).domains for each in read], [len(each.partitions) for each in read]
+        read = [[streams[name] for name in names] for names in lineage.streams]
+        domains = [_common([Evolution.of(each).domains for each in given]) for given in read]
+        partitions = [sum(len(each.partitions) for each in given) for given in read]
+        self._first = [_first_partitions(names, streams) for names in lineage.streams]
+        """By input and stream: the number of the stream's first partition among all of the input."""
         self.outlet = Outlet(lineage, policy=policy, domains=domains, partitions=partitions)
         self._sends = sends
+        self._passes = passes
         self.purges: list[Purge] = []
         """What state must drop because of the latest event."""
         self._purged: list[tuple[int, Purge]] = []
@@ -52,13 +69,14 @@ class Follower:
         need the path.
         """
         self.purges = []
-        if self.aborted is not None:
+        if self.aborted is not None or self._passes:
             return ()
         found: list[Accent | Doubt] = []
         try:
-            for input, name in enumerate(self.lineage.streams):
-                if name == announced.stream:
-                    found += self._doubts(input, announced.event) if self._sends else self._accents(input, announced)
+            for input, first in enumerate(self._first):
+                if announced.stream in first:
+                    at = replace(announced, partition=first[announced.stream] + announced.partition)
+                    found += self._doubts(input, announced.event) if self._sends else self._accents(input, at)
         except Aborted as error:
             self.aborted = error.message
             return ()
@@ -113,3 +131,19 @@ class Follower:
         """The paths that an input's item has lost since it was taken, as the branch's item of this number."""
         found = [each for taken, each in self._purged if number < taken and each.input == input]
         return frozenset(each.path for each in found if holds(each.items, Reading(exact(tree))))
+
+
+def _common(domains: Sequence[Domains]) -> Domains:
+    """The domains of a Union: those that all its streams declare alike."""
+    first, *others = domains
+    shared = {path: each for path, each in first.items() if all(other.get(path) == each for other in others)}
+    return shared or UNDECLARED
+
+
+def _first_partitions(names: Sequence[str], streams: Mapping[str, Source]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    before = 0
+    for name in names:
+        found[name] = before
+        before += len(streams[name].partitions)
+    return found

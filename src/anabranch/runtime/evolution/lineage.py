@@ -135,8 +135,8 @@ class Target:
 class Lineage:
     """The sites of a query's output, and its foundation paths."""
 
-    streams: tuple[str, ...]
-    """The stream of each input."""
+    streams: tuple[tuple[str, ...], ...]
+    """The stream of each input; several where an input is the Union of them."""
     needs: tuple[Need, ...] = ()
     pairs: tuple[tuple[Look, ...], ...] = ()
     """The paths of different inputs that a condition compares with each other (LAWS 4.2 c)."""
@@ -160,7 +160,7 @@ class Lineage:
 
     def looks_at(self, stream: str, path: Path) -> bool:
         """Whether any input over a stream reads a path, or one above or below it."""
-        return any(name == stream and self.reads(input, path) for input, name in enumerate(self.streams))
+        return any(stream in names and self.reads(input, path) for input, names in enumerate(self.streams))
 
     def shows(self, input: int, path: Path) -> bool:
         """Whether accents on a path of an input can come out at all."""

@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
+from anabranch.language.checks.unbounded import SETS, set_paths, set_streams
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
 from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, OF_MESSAGES, SIGNATURES
@@ -90,6 +91,12 @@ def lineage_of(
     return Lineage(inputs, needs, groups, kinds, looks, standing.outputs, is_display)
 
 
+def _is_stream(source: ast.Expression) -> bool:
+    """Whether a loop runs over the items of a stream, or of several."""
+    base = base_of(source)
+    return (isinstance(base, ast.Source) and base.kind == "stream") or bool(set_streams(source))
+
+
 class _Tracer:
     """Traces one query; collects its inputs and the paths in its conditions."""
 
@@ -98,7 +105,9 @@ class _Tracer:
     ) -> None:
         self._is_display = is_display
         self._whole = is_display or standing.hole is None
-        self.streams: list[str] = [*standing.streams] if self._whole else []
+        self.streams: list[tuple[str, ...]] = [(each,) for each in standing.streams] if self._whole else []
+        self._union: int | None = None
+        """The input that all paths of a set of paths over streams are about, while they are traced."""
         self._windowed = is_display or standing.kind == "windows"
         self._hole = standing.hole
         self._declared = {each.name: each for each in standing.query.functions}
@@ -152,6 +161,8 @@ class _Tracer:
                 return found
             case ast.Filter(base, tail):
                 return self._tail(self.trace(base, scope), tail, scope)
+            case ast.Call(name) if name in SETS and self._is_union(expression):
+                return self._set(expression, scope)
             case ast.Call(name, (left, right)) if name in _COMPARING:
                 return self._comparison(left, right, scope)
             case ast.Call():
@@ -224,7 +235,7 @@ class _Tracer:
 
     def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
         """How the items of a part spell the names of the query."""
-        root = self._roots.get(self.streams[part.input], {}) if isinstance(part, NodesPart) else {}
+        root = self._roots.get(self.streams[part.input][-1], {}) if isinstance(part, NodesPart) else {}
         return Spelling(scope.namespaces, root)
 
     # --- loops ------------------------------------------------------------------------------------------------
@@ -232,9 +243,26 @@ class _Tracer:
     def _input(self, stream: str) -> int:
         """The number of an input; each reading of a stream is one, unless the query is answered as a whole."""
         if self._whole:
-            return self.streams.index(stream)
-        self.streams.append(stream)
+            return self.streams.index((stream,))
+        if self._union is not None:
+            names = self.streams[self._union]
+            self.streams[self._union] = names if stream in names else (*names, stream)
+            return self._union
+        self.streams.append((stream,))
         return len(self.streams) - 1
+
+    def _is_union(self, expression: ast.Expression) -> bool:
+        """Whether a set is traced as one input: its streams must spell names alike."""
+        roots = [self._roots.get(each, {}) for each in set_streams(expression)]
+        return not self._whole and self._union is None and bool(roots) and all(each == roots[0] for each in roots)
+
+    def _set(self, expression: ast.Call, scope: TraceScope) -> Parts:
+        """A set of paths over streams: one input, the Union of their streams (LAWS 4.2 d)."""
+        self.streams.append(())
+        self._union = len(self.streams) - 1
+        found = tuple(part for each in set_paths(expression) for part in self.trace(each, scope))
+        self._union = None
+        return tuple(dict.fromkeys(maybe(few(found))))
 
     def _flwor(self, flwor: ast.Flwor, scope: TraceScope) -> Parts:
         sure = flwor is self._hole or flwor.where is None
@@ -245,7 +273,7 @@ class _Tracer:
                 case ast.For(variable, source, window):
                     found = self.trace(source, scope)
                     self._window(window, found, scope)
-                    from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
+                    from_stream = _is_stream(source)
                     sure = sure and from_stream
                     many = window is not None and (self._windowed or not from_stream)
                     scope = scope.bind(variable, tuple(bound(each, from_stream, many) for each in found))
@@ -266,7 +294,7 @@ class _Tracer:
                     found = self.trace(source, scope)
                     if isinstance(clause, ast.For):
                         self._window(clause.window, found, scope)
-                    from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
+                    from_stream = _is_stream(source)
                     many = isinstance(clause, ast.For) and clause.window is not None
                     scope = scope.bind(variable, maybe(tuple(bound(each, from_stream, many) for each in found)))
                     if isinstance(clause, ast.PositionalFor) and clause.position is not None:

@@ -66,6 +66,8 @@ _KEEPS = {
     "sessions": "the items of the sessions that are open: bounded by keys that are active",
     "step join": "the items of the windows that are open on each side, and no others",
     "interval join": "the items of each side that may still meet one: bounded by the interval",
+    "chain": "what its loop holds, and the results of the windows that are open",
+    "keyed join": "the items of each side whose keys are not closed: bounded by punctuations, or by 'retain'",
 }
 """By kind of query in plans."""
 

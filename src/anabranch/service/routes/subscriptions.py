@@ -34,6 +34,8 @@ MOST = 1_000
 """Subscriptions on a page."""
 _MOST_AT_ONCE = 100_000
 """Subscriptions in one request."""
+_NO_SINK = {"text", "query", "plan", "language", "policy", "from", "max_held", "max_overruns"}
+"""Keys of a subscription's table that clients cannot set by way of its sink; only a site says what one may take."""
 State = Literal["waiting", "running", "ended", "refused"]
 Sort = Literal["name", "answers", "first_epoch"]
 Rank: TypeAlias = tuple[str] | tuple[int, str]
@@ -58,7 +60,7 @@ class QueryBody(BaseModel):
         sink = dict(self.sink or {})
         if "kind" in sink:
             sink["sink"] = sink.pop("kind")
-        if not sink.keys().isdisjoint({"text", "query", "language", "policy", "from"}):
+        if not sink.keys().isdisjoint(_NO_SINK):
             raise UsageError("'sink' has keys that are not those of a sink")
         return table | sink
 

@@ -45,7 +45,7 @@ _KNOWN = 1_000_000
 _AT_ONCE = 2_000
 """The subscriptions that are looked at ahead in one go."""
 _BY_ELEMENT = "it is answered element by element"
-_IN_COLUMNS = ("items", "windows", "sessions", "step join", "interval join")
+_IN_COLUMNS = ("items", "windows", "sessions", "step join", "interval join", "keyed join")
 """The kinds of queries that columns do something for."""
 
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from anabranch.errors import DiskFull, StateError
 from anabranch.storage import Location, Where, cache
-from anabranch.storage.disk import sync
+from anabranch.storage.disk import make_folder, sync
 from anabranch.stream.plain import from_plain, to_plain
 
 T = TypeVar("T")
@@ -69,8 +69,7 @@ def append(path: Path, data: Iterable[bytes], at: int, *, synced: bool = True) -
     What is not `synced` survives the end of the process only.
     """
     with writing(path):
-        new = not path.exists()
-        if new:
+        if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.truncate(at)
@@ -79,7 +78,8 @@ def append(path: Path, data: Iterable[bytes], at: int, *, synced: bool = True) -
             if synced:
                 os.fsync(file.fileno())
             length = file.tell()
-        if new and synced:
+        if not at and synced:  # who has made the file may have been killed before its name was synced
+            make_folder(path.parent)
             sync(path.parent)
     return length
 
@@ -150,8 +150,11 @@ def write_record(where: Where, value: Any) -> None:
 
 
 def read_record(kind: type[T], where: Where) -> T:
-    """The dataclass that a sealed record holds."""
-    return from_plain(kind, unsealed(where))
+    """The dataclass that a sealed record holds; `StateError` if it holds another, as one of another release does."""
+    try:
+        return from_plain(kind, unsealed(where))
+    except ValueError as error:
+        raise StateError(f"'{where}' is no record of this release: {error}") from None
 
 
 def digest(data: bytes) -> str:

@@ -45,6 +45,7 @@ from urllib.parse import quote
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
 from anabranch.storage import Location, Where
+from anabranch.storage.disk import make_folder
 
 _KIND = "anabranch checkpoint"
 _VERSION = 5
@@ -84,7 +85,7 @@ class Checkpoint:
             found._refuse_others()
             if (path := found.folder.path) is not None:
                 with durable.writing(where):
-                    (path / _MANIFESTS).mkdir(parents=True, exist_ok=True)
+                    make_folder(path / _MANIFESTS)
             identity = {"kind": _KIND, "version": _VERSION, "site": None if site is None else found._seen(site)}
             durable.create(found.identity, durable.sealed(identity))
         found._check(site)

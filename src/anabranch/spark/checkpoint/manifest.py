@@ -12,6 +12,7 @@ After that, what the manifest before named and this one does not is removed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -79,6 +80,8 @@ class Manifest:
     evolution: Mapping[str, Logged] = field(default_factory=dict)
     """By stream: the log of its events (`spark/evolution/log.py`)."""
     intake: IntakeRecord = field(default_factory=IntakeRecord)
+    overruns: Mapping[int, int] = field(default_factory=dict)
+    """By subscription that is answered item by item: its evaluations so far that took too many steps (LAWS 2.9)."""
 
     @staticmethod
     def first(run: int, plan: str) -> Manifest:
@@ -97,6 +100,11 @@ class Manifest:
     def size(self) -> int:
         """The bytes of its answers."""
         return sum(segment.index for segment in self.segments)
+
+    @property
+    def named(self) -> Set[str]:
+        """All that it names, by the names in the checkpoint."""
+        return self.kept | {f"segments/{each.name}" for each in self.segments}
 
     @property
     def kept(self) -> Set[str]:
@@ -193,5 +201,22 @@ def sweep(checkpoint: Checkpoint, newest: Manifest | None, run: int) -> None:
         hint = "restore the checkpoint from a copy, or begin with a new one"
         raise StateError(f"the checkpoint '{checkpoint.folder}' is damaged: '{name}' is missing", hint=hint)
     durable.delete(checkpoint.folder, [name for name in there - kept if run_of(name) < run])
-    begun = durable.names(checkpoint.segments, below=True, after=f"{newest.epoch + 1 if newest else 0:08}")
+    first = newest.epoch + 1 if newest else 0
+    begun = durable.names(checkpoint.segments, below=True, after=f"{first:08}")
     durable.delete(checkpoint.segments, [name for name in begun if run_of(name) < run])
+    for epoch in range(max(0, first - _UNSWEPT), first):
+        with suppress(StateError):  # it was dropped
+            remove_attempts(checkpoint, Manifests(checkpoint.manifests).load(epoch))
+
+
+_UNSWEPT = 3
+"""The last epoch of a run, the one before, and the one with which its successor has taken over."""
+
+
+def remove_attempts(checkpoint: Checkpoint, manifest: Manifest) -> None:
+    """Remove what attempts of tasks have left in the folders of a committed epoch without having been reported."""
+    named = manifest.named
+    for folder in ("segments", "state"):
+        at = checkpoint.folder / folder / f"{manifest.epoch:08}"
+        left = [name for name in durable.names(at) if f"{folder}/{manifest.epoch:08}/{name}" not in named]
+        durable.delete(at, left)

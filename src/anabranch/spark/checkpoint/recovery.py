@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from uuid import uuid4
 
 from anabranch.errors import StateError
@@ -25,7 +26,8 @@ _COMMITTED = b'v1\n{"nextBatchWatermarkMs":0}'
 def rebuild(checkpoint: Checkpoint, last: Manifest | None) -> None:
     """Make the scratch folder of a run that goes on after an epoch."""
     with durable.writing(checkpoint.scratch):
-        shutil.rmtree(checkpoint.scratch, ignore_errors=True)
+        with suppress(FileNotFoundError):  # what is left there would be taken for what this run has begun
+            shutil.rmtree(checkpoint.scratch)
         checkpoint.scratch.mkdir(parents=True, exist_ok=True)
     _write(checkpoint, "metadata", json.dumps({"id": str(uuid4())}).encode())  # without it Spark begins from nothing
     if last is None:

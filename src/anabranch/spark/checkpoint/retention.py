@@ -1,4 +1,10 @@
-"""Retention: dropping the oldest epochs, with their answers, when there are more than asked for.
+"""Retention: dropping the oldest epochs, with their answers, when there are more than asked for, and what lost attempts
+of tasks have left.
+
+An attempt that died, or whose twin was quicker, leaves files in the folders of its epoch that no manifest names.
+They are removed when the next epoch has been committed, when most of such attempts have ended; those of the last epochs
+of a run are removed by the next (`manifest.py`).
+
 
 Plans, manifests and segments of the newest hundred epochs always stay: Spark keeps its own log of as many, and a
 stopped sink can catch up.
@@ -10,7 +16,7 @@ from __future__ import annotations
 
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifest, Manifests
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests, remove_attempts
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.settings import Keep
 
@@ -27,6 +33,8 @@ class Retention:
         self._manifests = Manifests(checkpoint.manifests)
         self._known: dict[int, tuple[int, str]] = {}
         """By epoch: the size of its answers, and its plan."""
+        self._before: Manifest | None = None
+        """The epoch before, in this run."""
         if keep != Keep():
             self._known = {each.epoch: (each.size, each.plan) for each in self._manifests.since(0)}
 
@@ -37,6 +45,9 @@ class Retention:
 
     def add(self, manifest: Manifest, needed: int) -> None:
         """Add a new epoch, and drop the oldest ones if there are too many, but none from `needed` on."""
+        if self._before is not None:
+            remove_attempts(self._checkpoint, self._before)
+        self._before = manifest
         if self._keep == Keep():
             return
         self._known[manifest.epoch] = manifest.size, manifest.plan

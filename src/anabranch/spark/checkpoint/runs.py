@@ -77,6 +77,9 @@ class RunLock:
             self._await_end(before["jvm"], before["jvm_started"])
         for name in ("", "manifest", "plans", "sinks"):
             (self._about.parent / name if name else self._about.parent).sweep()
+        with durable.writing(self._path):
+            # a run that was killed may have given names that it had not synced: what goes on from them needs them
+            self._about.parent.settle("manifest", "plans", "sinks", "registry")
         about = {"run": self.run, "pid": os.getpid(), "jvm": self._jvm, "jvm_started": _started(self._jvm)}
         durable.replace(self._about, durable.sealed(about))
 

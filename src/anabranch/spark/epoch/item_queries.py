@@ -50,14 +50,16 @@ def item_queries(
     roots: Mapping[str, Element],
     borders: Mapping[str, tuple[int, ...]],
     documents: tuple[DocumentFile, ...] = (),
+    apart: frozenset[int] = frozenset(),
 ) -> dict[str, StreamQueries]:
     """The queries of each known stream; `borders` are the epochs in which a stream evolved.
 
-    Equal queries run once if their stream did not evolve between their first epochs.
+    Equal queries run once if their stream did not evolve between their first epochs, and they end together if they take
+    too much (LAWS 2.9); those of subscriptions `apart` might not.
     """
     streams = {stream.name: stream for stream in plan.streams}
     shapes = shapes_of(functions)
-    found: dict[tuple[Shape, Policy, int, int], dict[Shaped, _Member]] = {}
+    found: dict[tuple[Shape, Policy, int, int | None, int | None], dict[Shaped, _Member]] = {}
     for each in plan.subscriptions:
         if each.kind != ItemKind.name or each.aborted:
             continue
@@ -66,11 +68,12 @@ def item_queries(
         if stream not in streams:
             continue
         first = beginning(each, stream, borders.get(stream, ()))
-        group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
+        owner = None if plan.sharing and each.id not in apart else each.id
+        group = shaped.shape, each.policy, first, each.most_overruns, owner
         member = found.setdefault(group, {}).setdefault(shaped, _Member(each.text, []))
         member.subscribers.append((each.id, each.name))
     by_stream = {name: StreamQueries() for name in streams}
-    for (shape, policy, first, _), members in found.items():
+    for (shape, policy, first, *_), members in found.items():
         (stream,) = shape.standing.streams
         held = by_stream[stream]
         standing_query, marks = shape.standing, shape.marks
@@ -121,8 +124,10 @@ def _standing(text: str, functions: Functions) -> Standing:
 
 
 def beginning(subscription: Registration, stream: str, borders: tuple[int, ...]) -> int:
-    """The first epoch whose accents a subscription saw, rounded to the stream's borders; -1 for its beginning."""
-    seen = bisect_left(borders, subscription.first) if stream in subscription.late else 0
+    """The first epoch whose accents a subscription, or its branch, saw, rounded to the stream's borders; -1 for its
+    beginning.
+    """
+    seen = bisect_left(borders, subscription.opened) if stream in subscription.missed else 0
     return borders[seen - 1] + 1 if seen else -1
 
 

@@ -16,14 +16,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from anabranch.columnar.items.coverage import Coverage, ReadCounts
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Carried
+from anabranch.spark.checkpoint.manifest import Carried, Manifest
 from anabranch.spark.checkpoint.parts import unique_name
 from anabranch.spark.evolution.log import Logged, LoggedEvent
 from anabranch.spark.evolution.views import KnownLog, known_log
@@ -35,6 +35,13 @@ from anabranch.spark.state.files import SavedState
 from anabranch.storage import Location
 from anabranch.stream.plain import from_plain
 from anabranch.stream.reading.source import KnownStream
+
+
+class Stop(NamedTuple):
+    """A place in a stream, whose partitions are read one after the other."""
+
+    partition: int
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,25 @@ class Job:
     """The events of this epoch, if they are known."""
     run: int = 1
     """The run at work, after which objects are named."""
+    overruns: Mapping[int, int] = field(default_factory=dict)
+    """By subscription: its evaluations of earlier epochs that took too many steps (`spark/evolution/overruns.py`)."""
+    stops: Mapping[int, Stop] = field(default_factory=dict)
+    """By subscription that is known to end in this epoch because of these: where."""
+
+    @staticmethod
+    def behind(
+        last: Manifest | None, plan: PlanFile, checkpoint: Checkpoint, epoch: int, functions: Functions, run: int
+    ) -> Job:
+        """The job of the epoch behind the last one."""
+        if last is None:
+            return Job(plan, checkpoint, epoch, {}, functions, run=run)
+        known = last.carries, functions, last.epoch, last.evolution
+        return Job(plan, checkpoint, epoch, *known, run=run, overruns=last.overruns)
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The subscriptions that are evaluated apart from equal ones."""
+        return frozenset((*self.overruns, *self.stops))
 
     def known_log(self, stream: KnownStream) -> KnownLog:
         """The events of a stream in earlier epochs, cached by this process."""
@@ -129,6 +155,10 @@ class Report:
     """By stream: which subscriptions are answered in columns, once the look of items is known."""
     messages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """By stream of messages: how many were read, and their bytes."""
+    overruns: Mapping[int, Sequence[Stop]] = field(default_factory=dict)
+    """By subscription: the items for which its evaluation took too many steps."""
+    costs: Mapping[int, float] = field(default_factory=dict)
+    """By subscription, or by branch, as by its first one: the processor seconds of its branch, or of the law for it."""
 
     @property
     def items(self) -> dict[str, int]:
@@ -161,6 +191,8 @@ class Report:
             fields["cpu"],
             {stream: Coverage(**each) for stream, each in fields["coverage"].items()},
             {stream: (messages, size) for stream, (messages, size) in fields["messages"].items()},
+            {int(key): [Stop(each, Position(*at)) for each, at in found] for key, found in fields["overruns"].items()},
+            {int(key): seconds for key, seconds in fields["costs"].items()},
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anabranch.columnar.items.coverage import ReadCounts
 from anabranch.spark.answers.segments import AnswerCounts
@@ -12,7 +12,9 @@ from anabranch.spark.epoch.job import Report
 from anabranch.spark.plan.epoch_plan import Plan
 
 MOST_NAMED = 20
-"""With more subscriptions than this, only those with the most matches are named."""
+"""With more subscriptions than this, only those with the most matches, or the highest costs, are named."""
+_SHOWN = 0.0005
+"""Lower costs, in seconds, are not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,11 @@ class Metrics:
     """When the epoch began, in seconds since 1970."""
     deliver_start_ms: int
     """From its begin to that of its delivery."""
+    costs_ms: Mapping[str, int] = field(default_factory=dict)
+    """By subscription, for the most costly: the processor time of its branch, or in which the law has answered it.
+
+    Of several that share a branch or an evaluation it is with the first.
+    """
 
     @property
     def total_ms(self) -> int:
@@ -151,4 +158,18 @@ class Metrics:
             StreamNumbers.of(reports),
             times.began,
             delivering,
+            _costs(plan, reports),
         )
+
+
+def _costs(plan: Plan, reports: Sequence[Report]) -> dict[str, int]:
+    """The milliseconds of the most costly subscriptions, those with the most first."""
+    found: dict[str, float] = {}
+    for report in reports:
+        for number, seconds in report.costs.items():
+            served = plan.served.get(number, (number,))
+            if served[0] in plan.by_id:
+                name = plan.by_id[served[0]].name
+                found[name] = found.get(name, 0.0) + seconds
+    most = sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_NAMED]
+    return {name: round(seconds * 1000) for name, seconds in most if seconds >= _SHOWN}

@@ -21,10 +21,12 @@ from anabranch.branch.document.state import rare_gc
 from anabranch.branch.intake.usual_updates import UsualUpdates
 from anabranch.columnar.items.answering import Answers, ReadEntry, Shown, StreamAnswers, Taker
 from anabranch.columnar.items.coverage import ReadCounts
+from anabranch.columnar.items.stretch import Stretch
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent, logged_events
+from anabranch.spark.evolution.overruns import RangeOverruns
 from anabranch.spark.evolution.views import KnownLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
@@ -57,6 +59,8 @@ class Passage:
         """The valid ones among them."""
         self.splits_at_punctuations = False
         """Whether punctuations end a stretch; set by takers that need to know what was before them."""
+        self.overruns: RangeOverruns | None = None
+        """Counts evaluations that take too many steps."""
         self._epoch = job.epoch
         self._range = reach
         self._edited = stream.source.updates
@@ -94,6 +98,11 @@ class Passage:
     @property
     def follows(self) -> RangeFollowing | None:
         return self._following
+
+    @property
+    def silent(self) -> frozenset[int]:
+        ended = self.overruns.silent if self.overruns else frozenset()
+        return ended | self._following.silent if self._following else ended
 
     @property
     def evolution(self) -> Evolution:
@@ -139,16 +148,21 @@ class Passage:
         course = None if self._edited else self
         counts = ReadCounts()
         with rare_gc() if self._edited else nullcontext():  # its process may have large documents
-            for part in self.reader.parts():
-                if isinstance(part, DeadLetter):
-                    out.bury(part)
+            for data in self.reader.parts():
+                if isinstance(data, DeadLetter):
+                    out.bury(data)
                     continue
-                for batch in answers.batches(self.reader.shredder, part, course):
+                for batch in answers.batches(self.reader.shredder, data, course):
                     counts += batch.counts
                     for stretch in batch.entries.between_accents(course):
-                        for matched in answers.matched(stretch, takers, course):
-                            counts += matched.answer(self._elements(matched.unread(), out), out)
+                        for part in self._between_stops(stretch):
+                            for matched in answers.matched(part, takers, course):
+                                counts += matched.answer(self._elements(matched.unread(), out), out)
         return counts if counts.items or self._has_controls else None
+
+    def _between_stops(self, stretch: Stretch) -> Iterable[Stretch]:
+        """The parts of a stretch between which subscriptions end."""
+        return [stretch] if self.overruns is None else self.overruns.between_stops(stretch)
 
     def _elements(self, unread: Iterable[tuple[int, Cut]], out: Answers) -> Iterator[ReadEntry]:
         """Parse and judge entries, in order; bad elements become dead letters."""

@@ -3,13 +3,16 @@
 Each is reported once, and watched until it answers or was reported.
 A subscription that has not answered when the first items of its streams have come is checked again: a path whose root
 or item name a stream does not have is reported with the right one (LAWS 1.5).
+
+There may be a million subscriptions of which few answer in an epoch, so an epoch costs what has answered in it and what
+is checked behind it, and those that differ in their constants only are checked once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from anabranch.errors import QueryError
 from anabranch.language import check, parse
 from anabranch.language.checks.check import ItemNames
+from anabranch.runtime.shapes import SplitText
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.reading.names import first_names
@@ -30,16 +34,6 @@ _MOST_PLACES = 10_000
 """The number of items set aside, but not all, from which on a subscription is no longer watched."""
 
 
-@dataclass(slots=True)
-class _Failing:
-    """A subscription that has not answered in this run."""
-
-    before: Counter[str]
-    """How many items each stream had when the subscription was first watched."""
-    places: set[Place] = field(default_factory=set)
-    """The items that were set aside for it."""
-
-
 class SilentSubscriptions:
     """Follows the epochs of one run; only the trunk's thread changes it."""
 
@@ -50,8 +44,10 @@ class SilentSubscriptions:
         """By stream: the number of good items in this run."""
         self._plan: Plan | None = None
         """The plan of the latest epoch."""
-        self._failing: dict[int, _Failing] = {}
-        """The watched subscriptions of the plan."""
+        self._failing: dict[int, Counter[str]] = {}
+        """The watched subscriptions of the plan: how many items each stream had when it was first watched."""
+        self._places: dict[int, set[Place]] = {}
+        """The items that were set aside for one of them, if any."""
         self._settled: set[int] = set()
         """The subscriptions that are no longer watched."""
         self._reported: set[str] = set()
@@ -61,6 +57,10 @@ class SilentSubscriptions:
         """By stream that has had items: the names of its root and items, where they are known."""
         self._checked: set[int] = set()
         """The subscriptions whose paths were checked again."""
+        self._unchecked: dict[tuple[str, ...], deque[int]] = {}
+        """By their streams: the others; some of them have answered since."""
+        self._lost: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+        """The warnings about paths, by the pieces of a text around its literals, and its streams."""
 
     def take(
         self,
@@ -71,10 +71,7 @@ class SilentSubscriptions:
     ) -> None:
         """Take an epoch: the items of each stream, the subscriptions that answered, and the dead letters."""
         if plan is not self._plan:
-            self._plan = plan
-            known, before = self._failing, self._items.copy()
-            wanted = (each.id for each in plan.subscriptions if each.id not in self._settled)
-            self._failing = {number: known.get(number) or _Failing(before) for number in wanted}
+            self._watch(plan)
         if self._failing:
             for number in self._failing.keys() & set(answered.tolist()):
                 self._settle(number)
@@ -88,10 +85,28 @@ class SilentSubscriptions:
             elif letter.subscription in plan.by_name and plan.by_name[letter.subscription].id in self._failing:
                 self._warn_of_subscription(plan.by_name[letter.subscription].id, letter)
 
+    def _watch(self, plan: Plan) -> None:
+        """Watch the subscriptions of a new plan, as far as they are not settled."""
+        self._plan = plan
+        known, before = self._failing, self._items.copy()
+        self._failing, self._unchecked = {}, {}
+        for each in plan.subscriptions:
+            if each.id not in self._settled:
+                self._failing[each.id] = known.get(each.id, before)
+                if each.id not in self._checked:
+                    self._unchecked.setdefault(each.streams, deque()).append(each.id)
+        self._places = {number: places for number, places in self._places.items() if number in self._failing}
+
+    def _next_unchecked(self, plan: Plan) -> Iterator[Registration]:
+        """Subscriptions that have not answered the items of their streams, and were not checked again."""
+        for streams, numbers in self._unchecked.items():
+            while numbers and all(self._items[name] for name in streams):
+                if (number := numbers.popleft()) in self._failing:
+                    yield plan.by_id[number]
+
     def _check_names(self, plan: Plan) -> None:
         """Warn of paths that lead nowhere, for some subscriptions that have not answered; the others come later."""
-        waiting = [each for number in self._failing if number not in self._checked and (each := plan.by_id.get(number))]
-        for each in [each for each in waiting if all(self._items[name] for name in each.streams)][:_MOST_CHECKED]:
+        for each in islice(self._next_unchecked(plan), _MOST_CHECKED):
             self._checked.add(each.id)
             for name in each.streams:
                 if name not in self._names and (found := first_names(plan.stream(name).source)) is not None:
@@ -105,6 +120,15 @@ class SilentSubscriptions:
         """Warnings about the paths of a query whose streams have items; none for a plan of operators."""
         if subscription.text.startswith("{") or not self._names.keys() & set(subscription.streams):
             return []
+        key = SplitText.of(subscription.text).key, subscription.streams
+        if key not in self._lost:
+            found = self._paths_without_items(subscription)
+            if not set(subscription.streams) <= self._names.keys():
+                return found  # the names of the other streams may be known later
+            self._lost[key] = found
+        return self._lost[key]
+
+    def _paths_without_items(self, subscription: Registration) -> list[str]:
         try:
             query = parse(subscription.text)
             found = check(query, subscription.text, functions=self._functions, names=self._names, finite=True)
@@ -116,6 +140,7 @@ class SilentSubscriptions:
         """Stop watching a subscription."""
         self._settled.add(number)
         del self._failing[number]
+        self._places.pop(number, None)
 
     def _warn_of_stream(self, letter: DeadLetter) -> None:
         """Warn of a stream without a good item so far, once."""
@@ -126,17 +151,17 @@ class SilentSubscriptions:
 
     def _warn_of_subscription(self, number: int, letter: DeadLetter) -> None:
         """Warn of a subscription for which all items so far were set aside; this letter is its latest."""
-        failing = self._failing[number]
-        failing.places.update((letter.place, *(place for place, _ in letter.others)))
-        streams = {each.stream for each in failing.places}
-        total = sum(self._items[each] - failing.before[each] for each in streams)
-        if len(failing.places) >= total > 0 and self._warnings < _MOST_REPORTED:
+        before, places = self._failing[number], self._places.setdefault(number, set())
+        places.update((letter.place, *(place for place, _ in letter.others)))
+        streams = {each.stream for each in places}
+        total = sum(self._items[each] - before[each] for each in streams)
+        if len(places) >= total > 0 and self._warnings < _MOST_REPORTED:
             self._warnings += 1
             self._warn(
                 f"the subscription '{letter.subscription}' answers nothing so far: "
                 f"all {total:,} items were set aside, as here: {_reason(letter)}"
             )
-        elif len(failing.places) < _MOST_PLACES:
+        elif len(places) < _MOST_PLACES:
             return
         self._settle(number)
 

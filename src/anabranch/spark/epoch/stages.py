@@ -10,6 +10,7 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.job import Job, Report, SentReport
 from anabranch.spark.epoch.task import send_ranges
 from anabranch.spark.evolution.log import EvolutionLogs
+from anabranch.spark.evolution.overruns import capped, why_stopped
 from anabranch.spark.evolution.rerun import log_changes
 from anabranch.spark.intake.order_logs import OrderLogs
 from anabranch.spark.intake.ranges import Range
@@ -37,7 +38,7 @@ def manifest_of(
     begun = dict.fromkeys(last.begun if last else ())
     plan = job.plan.load()
     aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
-    aborted |= plan.ended
+    aborted |= {**why_stopped(job), **plan.ended}
     keepers = {keeper_of(each.name) for each in plan.streams if each.source.updates}
     kept = {
         number: each
@@ -71,6 +72,7 @@ def manifest_of(
         aborted,
         log_changes(job, logs, reports),
         orders.record(job.epoch, last, plan, segments),
+        capped(job, reports).counts,
     )
 
 

@@ -22,10 +22,11 @@ from anabranch.spark.checkpoint.manifest import Carried
 from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount
 from anabranch.spark.epoch.feeding import RawFeed, Unread
 from anabranch.spark.epoch.item_queries import StreamQueries, beginning, item_queries
-from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow
+from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, SentReport, ShardRow, Stop
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
+from anabranch.spark.evolution.overruns import RangeOverruns
 from anabranch.spark.evolution.progress import ProgressTaker, RangeProgress, progress_columns
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
@@ -78,6 +79,8 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
         cpu=process_time() - begun,
         coverage=reading.coverage,
         messages=reading.messages,
+        overruns=reading.overruns,
+        costs=reading.costs,
     )
 
 
@@ -95,6 +98,8 @@ class _TaskReading:
     begins: dict[str, Position] = field(default_factory=dict)
     aborted: dict[int, str] = field(default_factory=dict)
     messages: dict[str, tuple[int, int]] = field(default_factory=dict)
+    overruns: dict[int, list[Stop]] = field(default_factory=dict)
+    costs: dict[int, float] = field(default_factory=dict)
     bytes_read: int = 0
 
     def take(self, each: Range, segment: SegmentWriter) -> None:
@@ -115,6 +120,7 @@ class _TaskReading:
         passage = Passage(
             self.job, stream, compiled.roots[each.stream], plan.limits, each, follow if queries.alike else None
         )
+        passage.overruns = overruns = RangeOverruns(self.job, queries.members, each)
         taking = compiled.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.source.is_timed) if compiled.fed[each.stream] else None
@@ -134,6 +140,11 @@ class _TaskReading:
             segment.add(RANGE_PROGRESS, progress.progress().to_json() + "\n")
         if passage.reader.largest is not None and stream.source.beats_by_time:
             segment.add(RANGE_PROGRESS, RangeProgress.stamped(stream.name, passage.reader.largest).to_json() + "\n")
+        for query, seconds in overruns.costs.items():
+            first, _ = queries.members[query].subscribers[0]
+            self.costs[first] = self.costs.get(first, 0.0) + seconds
+        for number, stops in overruns.found.items():
+            self.overruns.setdefault(number, []).extend(stops)
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
@@ -186,23 +197,29 @@ class CompiledPlan:
 def compiled_plan_for(job: Job) -> CompiledPlan:
     """The compiled plan of a job."""
     if not job.evolution:
-        return compiled_plan_of(job.plan, job.functions)
+        return compiled_plan_of(job.plan, job.functions, apart=job.apart)
     plan = job.plan.load()
     last = max((each.first for each in plan.subscriptions), default=0)
     found = ((each.name, job.known_log(each).borders(last)) for each in plan.streams)
-    return compiled_plan_of(job.plan, job.functions, tuple(found))
+    return compiled_plan_of(job.plan, job.functions, tuple(found), job.apart)
 
 
 @lru_cache(maxsize=4)
 def compiled_plan_of(
-    file: PlanFile, functions: Functions, evolved: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    file: PlanFile,
+    functions: Functions,
+    evolved: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    apart: frozenset[int] = frozenset(),
 ) -> CompiledPlan:
-    """Compile a plan, once per process; `evolved` gives by stream the epochs in which it evolved."""
+    """Compile a plan, once per process; `evolved` gives by stream the epochs in which it evolved.
+
+    Subscriptions `apart` share no evaluation with equal ones.
+    """
     plan = file.load()
     streams = {stream.name: stream for stream in plan.streams}
     roots = {name: stream.root() for name, stream in streams.items()}
     branches = branches_of(file, functions)
-    queries = item_queries(plan, functions, roots, dict(evolved), documents_in(file))
+    queries = item_queries(plan, functions, roots, dict(evolved), documents_in(file), apart)
     plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
     for branch in branches:
         if branch.panes is not None:

@@ -45,7 +45,7 @@ from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.metrics import EpochTimes, Metrics
 from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of
-from anabranch.spark.epoch.waits import Lookout, Wait
+from anabranch.spark.epoch.waits import Lookout, Wait, told_if_overlong
 from anabranch.spark.epoch.workload_checks import check_workload
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.evolution.rerun import drop_attempt
@@ -63,6 +63,7 @@ from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.spool.spool import WritingRun
 from anabranch.spark.spool.spools import Spools
 from anabranch.storage import Where
+from anabranch.stream.limits import CostCaps
 from anabranch.stream.settings import Settings
 
 _POLL_SECONDS = 0.1
@@ -120,7 +121,7 @@ class Trunk:
             """What the newest manifest keeps, by name."""
             self._reported = self._last.epoch if self._last else -1
             self._cores = self.host.cores
-            saved = folder_of(checkpoint, self.run), newest
+            saved = folder_of(checkpoint, self.run), checkpoint.evolution, newest
             self._planning = Planning(*saved, self._settings, self._functions, self._cores, self._listener.warning)
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
@@ -202,6 +203,7 @@ class Trunk:
         subscriptions: Mapping[str, str],
         *,
         policies: Mapping[str, Policy] | None = None,
+        caps: Mapping[str, CostCaps] | None = None,
         without: Collection[str] = (),
     ) -> None:
         """Add subscriptions, by name, from the next epoch on, `without` some others; returns at once.
@@ -211,12 +213,12 @@ class Trunk:
         with self._workload_lock:
             wanted = self._wanted
             texts = {**wanted.subscriptions, **subscriptions}
-            chosen = {**wanted.policies, **(policies or {})}
-            for name in without:
-                if name not in subscriptions:
-                    texts.pop(name, None)
-                    chosen.pop(name, None)
-            self._wanted = replace(wanted, subscriptions=texts, policies=chosen)
+            chosen, capped = {**wanted.policies, **(policies or {})}, {**wanted.caps, **(caps or {})}
+            for name in set(without) - subscriptions.keys():
+                texts.pop(name, None)
+                chosen.pop(name, None)
+                capped.pop(name, None)
+            self._wanted = replace(wanted, subscriptions=texts, policies=chosen, caps=capped)
 
     def start(self, *, once: bool) -> None:
         """Start: to the end of the present input (`once`), or until stopped."""
@@ -370,7 +372,8 @@ class Trunk:
                     raise self._failure
                 point("epoch-begun", number)
                 if self._last is None or number > self._last.epoch:  # Spark may have missed that it was committed
-                    self._run_epoch(number)
+                    with told_if_overlong(number, self._listener.warning):
+                        self._run_epoch(number)
         except Exception as error:
             explained = self._explained(error)
             self._failure = self._failure or explained
@@ -397,11 +400,8 @@ class Trunk:
         plan = file.load()
         point("plan-written", number)
         planned = monotonic()
-        carries = self._last.carries if self._last else {}
-        before = self._last.epoch if self._last else None
-        evolution, known = (self._last.evolution, self._last.aborted) if self._last else ({}, {})
-        functions = tuple(self._functions.items())
-        given = Job(file, self.checkpoint, number, carries, functions, before, evolution, run=self.run)
+        known = self._last.aborted if self._last else {}
+        given = Job.behind(self._last, file, self.checkpoint, number, tuple(self._functions.items()), self.run)
         job, reports = self._run_tasks(given, self._orders.ranges(number), plan.shards)
         point("job-done", number)
         worked = monotonic()

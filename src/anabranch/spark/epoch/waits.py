@@ -1,15 +1,20 @@
-"""What a run waits for: input that cannot be read yet, and inputs that hold others up.
+"""What a run waits for: input that cannot be read yet, inputs that hold others up, and an epoch that does not end.
 
 The first is the business of each source (`spark/intake/sources/`), the second follows from `branch/intake/merge.py`.
 None of it is an error; but a user cannot tell a run that waits from one that hangs.
 These functions only read sources, order logs and the newest manifest, and no epoch waits for them.
+
+An epoch that is at work for very long is told of and not ended, for no time is too long on every machine.
+Who reads of it can kill the process that hangs: its task is run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from threading import Event, Thread
 
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
@@ -19,6 +24,8 @@ from anabranch.spark.intake.sources.connector import Connector
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.reading.source import Source
 
+OVERLONG_SECONDS = 60.0
+"""After how long an epoch is told of; then after twice that time, and so on."""
 _MOST_BRANCHES = 100
 """The number of branches whose missing inputs are looked up; more would only repeat them."""
 
@@ -70,3 +77,24 @@ def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
                         f"what has come in {others} waits for '{key}', which may still bring something earlier",
                         "an element with a later time lets it go on, or a heartbeat",
                     )
+
+
+@contextmanager
+def told_if_overlong(epoch: int, warn: Callable[[str], None]) -> Iterator[None]:
+    """Warn while an epoch is at work for very long."""
+    ended = Event()
+    Thread(target=_watch, args=(epoch, warn, ended), name="watch of an epoch", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _watch(epoch: int, warn: Callable[[str], None], ended: Event) -> None:
+    passed, due = 0.0, OVERLONG_SECONDS
+    while not ended.wait(due - passed):
+        warn(
+            f"epoch {epoch} has been at work for {due:.0f} s: its tasks are slow, or one hangs; "
+            "a worker of Spark that hangs can be killed, and its task is run again"
+        )
+        passed, due = due, 2 * due

@@ -11,6 +11,8 @@ Control elements carry their name in plain bytes, and in a line of XML also the 
 So a file of lines is searched at the speed of memory, and only lines that hold such a word are read; of documents and
 packed files all items are cut out, and those with such a word read.
 
+In the same way a job is run again where a subscription turns out to end in it because it takes too much (LAWS 2.9).
+
 A subscription that begins late is shown the accents in force for a part of the items (LAWS 3.6): those that come out
 stand first in its answer, and the driver writes them when the epoch has run.
 Branches emit them themselves, when they are first opened.
@@ -36,6 +38,7 @@ from anabranch.spark.epoch.job import EpochEvents, Job, Report, SentReport
 from anabranch.spark.epoch.task import compiled_plan_for
 from anabranch.spark.evolution.following import fresh_follower
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, logged_events
+from anabranch.spark.evolution.overruns import capped
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import DeadLetter
@@ -63,11 +66,15 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
         fresh = {
             stream: [each for each in changes if each not in known.get(stream, ())] for stream, changes in found.items()
         }
-        if not any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
+        if any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
+            drop_attempt(job, reports)
+            job = replace(_with_events(job, found), stops={})
+        elif (stops := capped(job, reports).stops) != job.stops:
+            drop_attempt(job, reports)
+            job = replace(job, stops=stops)
+        else:
             shown = shown_first(job)
             return job, [shown, *reports] if shown else reports
-        drop_attempt(job, reports)
-        job = _with_events(job, found)
 
 
 def searched_first(job: Job) -> frozenset[str]:

@@ -14,13 +14,17 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TypeAlias
 
 from anabranch.algebra.accents.events import Announced, Event, judged
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.branch.evolution.changelog import closes_all
 from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.spark.evolution.log import Logged, LoggedEvent, events_of
 from anabranch.storage import Location
+from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation
 from anabranch.stream.reading.source import KnownStream
 
@@ -96,12 +100,25 @@ class KnownLog:
             return False
         self.size = logged.size
         for each in events_of(data):
-            self.events.append(each)
-            found = judged(each.announced.event, self.evolutions[each.partition])
-            if isinstance(found, Event):
-                self.epochs.append(each.epoch)
-                self.valid.append(Announced(self.stream.name, each.partition, found))
+            self._take(each)
         return True
+
+    def up_to(self, epoch: int) -> KnownLog:
+        """The log as it was behind an epoch."""
+        if all(each.epoch <= epoch for each in self.events):
+            return self
+        found = KnownLog(self.stream, _fresh(self.stream))
+        for each in self.events:
+            if each.epoch <= epoch:
+                found._take(each)
+        return found
+
+    def _take(self, logged: LoggedEvent) -> None:
+        self.events.append(logged)
+        found = judged(logged.announced.event, self.evolutions[logged.partition])
+        if isinstance(found, Event):
+            self.epochs.append(logged.epoch)
+            self.valid.append(Announced(self.stream.name, logged.partition, found))
 
     def borders(self, last: int) -> tuple[int, ...]:
         """The epochs with valid events, up to the first epoch of the last subscription."""
@@ -126,6 +143,25 @@ class KnownLog:
                 shown[each.partition].append(each.event)
         return [Start(*each) for each in zip(view.evolutions, map(tuple, shown), strict=True)]
 
+    def sees_alike(self, earlier: int, later: int) -> bool:
+        """Whether all that still comes means the same to subscriptions that begin late with one of two epochs.
+
+        Between the two there may only be punctuations, of which later ones, before any accent, say all that they say.
+        """
+        first, last = (bisect_left(self.epochs, each) if each >= 0 else 0 for each in (earlier, later))
+        missed = self.valid[first:last]
+        if not all(isinstance(each.event, Punctuation) for each in missed):
+            return False
+        closed: dict[int, list[Description | None]] = {}
+        for each in takewhile(lambda each: isinstance(each.event, Punctuation), self.valid[last:]):
+            assert isinstance(each.event, Punctuation)
+            closed.setdefault(each.partition, []).append(each.event.where)
+        return all(
+            any(closes_all(where, each.event.where) for where in reversed(closed.get(each.partition, [])[-_COMPARED:]))
+            for each in missed
+            if isinstance(each.event, Punctuation) and each.event.where is not None
+        )
+
     def _begin(self, first: int) -> int:
         """The number of valid events before an epoch."""
         begin = bisect_left(self.epochs, first) if first >= 0 else 0
@@ -134,24 +170,31 @@ class KnownLog:
         return begin
 
 
-_known: dict[tuple[Location, str], KnownLog] = {}
+KnownLogs: TypeAlias = dict[tuple[Location, str], KnownLog]
+"""The logs that have been read, by folder and stream."""
+_COMPARED = 64
+"""The number of later punctuations that a punctuation is compared with."""
+_known: KnownLogs = {}
 _MOST_KNOWN = 256
 """The number of cached streams; fewer than a trunk has would never hit, for each range needs all of them."""
 
 
-def known_log(folder: Location, stream: KnownStream, logged: Logged | None) -> KnownLog:
-    """The log of a stream, up to the manifest's record; an empty one where there is none."""
+def known_log(folder: Location, stream: KnownStream, logged: Logged | None, cached: KnownLogs = _known) -> KnownLog:
+    """The log of a stream, up to the manifest's record; an empty one where there is none.
+
+    A thread beside the one that works on epochs has a cache of its own.
+    """
     if logged is None:
         return KnownLog(stream, _fresh(stream))
     key = folder, stream.name
-    known = _known.get(key)
+    known = cached.get(key)
     if known is None or known.stream != stream or known.size > logged.size or not known.read_on(folder, logged):
         known = KnownLog(stream, _fresh(stream))
         if not known.read_on(folder, logged):
             raise logged.damaged(folder)
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[key] = known
+        if len(cached) >= _MOST_KNOWN:
+            cached.clear()
+        cached[key] = known
     return known
 
 

@@ -7,7 +7,7 @@ process, and each of its stages costs a multiple of the work in a small epoch.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -148,9 +148,11 @@ class SparkStages:
         if len(tasks) == 1 and (short or shards == 1):
             reports = _collected(self._mapped(self._spread(tasks), partial(answer_at_once, job, strands)))
         else:
-            sent = self._mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(shards, int)
+            places = _places(each.shard(job.plan.load()) for each in branches)
+            given = len(places), partial(_place, places)
+            sent = self._mapped(self._spread(tasks), partial(send_ranges, job)).partitionBy(*given)
             if strands:
-                sent = self._mapped(sent, partial(pass_shards, job)).partitionBy(shards, int)
+                sent = self._mapped(sent, partial(pass_shards, job)).partitionBy(*given)
             reports = _collected(self._mapped(sent, partial(answer_shards, job)))
         self._branch_seconds = sum(report.cpu for sequence, report in reports if sequence >= SHARD_SEQUENCE)
         return [report for _, report in reports]
@@ -171,6 +173,21 @@ def _as_task(
     if shared is not None:
         shared.check()
     return function(given)
+
+
+def _places(shards: Iterable[int]) -> dict[int, int]:
+    """By shard with branches: its place among those.
+
+    A shard without branches has no task.
+    It would do nothing but take one of Spark's Python processes, in no certain order, so that a busy shard is given
+    another process than before, which has to read its state.
+    """
+    return {shard: place for place, shard in enumerate(sorted(set(shards)))}
+
+
+def _place(places: Mapping[int, int], shard: int) -> int:
+    """The place of a shard's rows; reports go with those of the first."""
+    return places.get(shard, 0)
 
 
 @contextmanager

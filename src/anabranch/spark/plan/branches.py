@@ -8,6 +8,7 @@ Each stream of updates has a branch that keeps its document, with or without sub
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -37,6 +38,8 @@ class BranchPlan:
     """The number of its strands, if it is divided."""
     strand: int | None = None
     """The number of this strand; None for the braid."""
+    compared: frozenset[str] = frozenset()
+    """The keys of the queries that other branches answer, too: their futures are compared (`joining.py`)."""
 
     @property
     def is_braid(self) -> bool:
@@ -51,6 +54,11 @@ class BranchPlan:
         return self.queries[0].streams if self.kept is None else (self.kept,)
 
     @property
+    def asked(self) -> Iterator[tuple[tuple[Registration, ...], str]]:
+        """By query: its subscriptions, and its key."""
+        return zip(self.twins, self.keys, strict=True)
+
+    @property
     def texts(self) -> list[str]:
         """The texts of the queries that it serves."""
         return [each.text for several in self.twins for each in several[:1]]
@@ -58,7 +66,7 @@ class BranchPlan:
     @property
     def late(self) -> tuple[str, ...]:
         """The streams that had begun before the branch did (LAWS 3.6)."""
-        return self.twins[0][0].late if self.kept is None else ()
+        return self.twins[0][0].missed if self.kept is None else ()
 
     @property
     def panes(self) -> PanePlan | None:
@@ -85,7 +93,21 @@ def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
         if KINDS[each.kind].is_branch and not each.aborted and set(each.streams) <= known.streams.keys():
             members.setdefault(each.branch, []).append(each)
     keepers = (BranchPlan(keeper_of(each), kept=each) for each in edited_streams(plan.streams))
-    return (*keepers, *(each for served in members.values() for each in _branches(served, known)))
+    return (*keepers, *_compared([each for served in members.values() for each in _branches(served, known)]))
+
+
+def _compared(branches: list[BranchPlan]) -> Iterator[BranchPlan]:
+    """The branches, with the queries whose futures are compared."""
+    counts = Counter((*twins_like(twins[0]), key) for each in branches for twins, key in each.asked)
+    for each in branches:
+        several = (key for twins, key in each.asked if twins[0].family and counts[(*twins_like(twins[0]), key)] > 1)
+        keys = frozenset() if each.strands else frozenset(several)
+        yield replace(each, compared=keys) if keys else each
+
+
+def twins_like(asked: Registration) -> tuple[object, ...]:
+    """What is equal, beside their keys, for subscriptions that may be answered by one branch."""
+    return asked.family, asked.policy, asked.caps, *asked.streams
 
 
 def _branches(served: list[Registration], known: QueryContext) -> Iterator[BranchPlan]:

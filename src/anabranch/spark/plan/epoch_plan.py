@@ -8,7 +8,7 @@ from functools import cached_property
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.evolution.progress import ProgressAxis
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import CostCaps, Limits
 from anabranch.stream.path import per_second
 from anabranch.stream.reading.source import KnownStream, Source
 
@@ -41,7 +41,7 @@ class Registration:
     policy: Policy = "accumulate"
     """What it does with accents that its answer cannot express (LAWS 4.7)."""
     aborted: str = ""
-    """Why it has ended, where an accent ended it (LAWS 4.6); its answer stays."""
+    """Why it has ended, by an accent (LAWS 4.6) or because it took too much (LAWS 2.9); its answer stays."""
     shows: bool = False
     """Whether its answer is the update stream of a display (LAWS 5.7)."""
     edited: tuple[str, ...] = ()
@@ -50,6 +50,29 @@ class Registration:
     """Whether its answer, which only grows, is recorded with its moments (`branch/timeline.py`)."""
     strands: int = 0
     """The number of its strands, where it has several (`branch/display/strands.py`)."""
+    most_held: int | None = None
+    most_overruns: int | None = None
+    """What it may take (LAWS 2.9)."""
+
+    @property
+    def caps(self) -> CostCaps:
+        """What it may take."""
+        return CostCaps(self.most_held, self.most_overruns)
+
+    begins: int | None = None
+    """The epoch with which its branch began, where it joined one that was there before it (`joining.py`)."""
+    begins_late: tuple[str, ...] = ()
+    """The streams that had begun before that branch did."""
+
+    @property
+    def opened(self) -> int:
+        """The epoch with which its branch began."""
+        return self.first if self.begins is None else self.begins
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The streams of which its branch did not see the beginning."""
+        return self.late if self.begins is None else self.begins_late
 
     @property
     def branch(self) -> int:

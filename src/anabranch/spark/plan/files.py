@@ -18,7 +18,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -30,8 +30,11 @@ from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.storage import Location
 from anabranch.stream.plain import from_plain, to_plain
 
-_VERSION = 3
-"""Version 1 did not have the kinds of queries, and version 2 described streams in another way."""
+_VERSION = 4
+_READ = (3, 4)
+"""Version 1 did not have the kinds of queries, version 2 described streams in another way, and version 3 had no caps:
+there subscriptions may take as much as they like.
+"""
 _BLOCK = 500
 _FIELDS = attrgetter(*(each.name for each in fields(Registration)))
 """A subscription as a row of a block."""
@@ -142,8 +145,12 @@ def _saved(folder: Location, data: bytes, kind: str) -> str:
 _written: dict[tuple[Location, int], tuple[_Block, str]] = {}
 """The blocks that this process wrote last, by folder and number."""
 _blocks: dict[str, _Block] = {}
-"""The blocks that it wrote or read, by digest; so a plan that is read shares the objects of the one written."""
-_MOST_BLOCKS = 2_000
+"""The blocks that it used last, by digest; so a plan that is read shares the objects of the one written.
+
+Where subscriptions come and go, each epoch has new blocks, and the old ones are never used again.
+"""
+_FEW_BLOCKS = 32
+"""So many more blocks are kept than two plans have."""
 
 
 def _saved_block(folder: Location, number: int, block: _Block) -> str:
@@ -152,14 +159,14 @@ def _saved_block(folder: Location, number: int, block: _Block) -> str:
         return before[1]
     digest = _saved(folder, json.dumps(list(map(_FIELDS, block))).encode(), "block")
     _written[folder, number] = block, digest
-    _keep(digest, block)
+    _blocks[digest] = block
     return digest
 
 
-def _keep(digest: str, block: _Block) -> None:
-    if len(_blocks) >= _MOST_BLOCKS:
-        _blocks.clear()
-    _blocks[digest] = block
+def _forget_blocks(of_plan: int) -> None:
+    """Forget the blocks that were not used for long, where a plan has so many."""
+    for digest in list(islice(_blocks, max(0, len(_blocks) - 2 * of_plan - _FEW_BLOCKS))):
+        _blocks.pop(digest, None)  # another thread may have done so
 
 
 @lru_cache(maxsize=8)
@@ -168,24 +175,28 @@ def _load(file: PlanFile) -> Plan:
     named = found.pop("subscriptions")
     blocks = (_load_block(_path(file.path.parent, digest, "block"), digest) for digest in named)
     plan = from_plain(Plan, {**found, "subscriptions": ()})
-    return replace(plan, subscriptions=tuple(chain.from_iterable(blocks)))
+    loaded = replace(plan, subscriptions=tuple(chain.from_iterable(blocks)))
+    _forget_blocks(len(named))
+    return loaded
 
 
 def _head(file: PlanFile) -> dict[str, Any]:
     """A plan with the digests of its blocks in place of its subscriptions."""
     found: dict[str, Any] = json.loads(_read(file.path, file.digest))
-    if (version := found.pop("version", 1)) != _VERSION:
+    if (version := found.pop("version", 1)) not in _READ:
         raise StateError(
-            f"the plan '{file.path}' is of version {version}, and this release reads version {_VERSION}",
+            f"the plan '{file.path}' is of version {version}, and this release reads versions {_READ[0]} to {_VERSION}",
             hint="use the release that wrote it, or begin with a new checkpoint",
         )
     return found
 
 
 def _load_block(path: Location, digest: str) -> _Block:
-    if digest not in _blocks:
-        _keep(digest, tuple(Registration(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
-    return _blocks[digest]
+    block = _blocks.pop(digest, None)
+    if block is None:
+        block = tuple(Registration(*_with_tuples(each)) for each in json.loads(_read(path, digest)))
+    _blocks[digest] = block  # behind all others
+    return block
 
 
 def _with_tuples(values: list[Any]) -> tuple[Any, ...]:

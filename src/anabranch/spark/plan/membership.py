@@ -21,8 +21,9 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import looks_outside
 from anabranch.spark.plan.epoch_plan import MOST_STRANDS, Plan, Registration
-from anabranch.spark.plan.kinds import decide, read_query
+from anabranch.spark.plan.kinds import decide, kind_of, read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
+from anabranch.stream.limits import NO_CAPS, CostCaps
 from anabranch.stream.reading.source import KnownStream
 
 _MANY = 4
@@ -50,6 +51,7 @@ def subscriptions_of(
     sharing: bool = True,
     aborted: Mapping[int, str] | None = None,
     policies: Mapping[str, Policy] | None = None,
+    caps: Callable[[str], CostCaps] = lambda name: NO_CAPS,
     timed: bool = False,
     strands: Callable[[int], int] = lambda others: 0,
     rooted: Collection[str] = (),
@@ -57,8 +59,8 @@ def subscriptions_of(
 ) -> tuple[tuple[Registration, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number of the next one.
 
-    A subscription with the same query and policy as before continues, others begin here; `begun` are the streams that
-    had elements before, and `endless` says that the streams' end is not waited for.
+    A subscription with the same query and policy as before continues, others begin here, with `caps`; `begun` are the
+    streams that had elements before, and `endless` says that the streams' end is not waited for.
     Subscriptions that were `aborted` stay, and are answered no more.
     With `timed`, the answers of new ones are recorded with their moments.
     A query over updates gets `strands` of that number, which depends on the number of others, if it can be divided.
@@ -80,15 +82,28 @@ def subscriptions_of(
     queries = _decide_anew(found, before, known)
     branches = {_branch_key(each): each.branch for each in found.values() if each.family and not each.aborted}
     for name, text in fresh.items():
-        new, query = decide(Registration(following, name, text, epoch, timed=timed), known)
-        late = tuple(stream for stream in query.streams if stream in begun)
+        query = kind_of(Registration(following, name, text, epoch, timed=timed), known)
         divided = strands(sum(each.shows and not each.aborted for each in found.values())) if query.shows else 0
         divided = divided if divided and query.can_be_divided(known) else 0
-        family = query.family(text, divided) if sharing and query.is_branch else ""
-        policy = chosen.get(name, "accumulate")
-        new = replace(new, late=late, family=family, policy=policy, strands=divided)
-        new = replace(new, shows=query.shows, edited=query.edited, timed=timed and not query.shows)
-        if family and (branch := branches.setdefault(_branch_key(new), new.id)) != new.id:
+        limits = caps(name)
+        new = Registration(
+            following,
+            name,
+            text,
+            epoch,
+            query.name,
+            query.streams,
+            late=tuple(stream for stream in query.streams if stream in begun),
+            family=query.family(text, divided) if sharing and query.is_branch else "",
+            policy=chosen.get(name, "accumulate"),
+            shows=query.shows,
+            edited=query.edited,
+            timed=timed and not query.shows,
+            strands=divided,
+            most_held=limits.held,
+            most_overruns=limits.overruns,
+        )
+        if new.family and (branch := branches.setdefault(_branch_key(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name], queries[name] = new, query
         following += 1
@@ -130,7 +145,7 @@ class _Outside:
         return self._known[id(query)][1]
 
 
-def _branch_key(subscription: Registration) -> tuple[str, Policy, int, tuple[str, ...]]:
-    """What members of one branch have in common: the family and the policy, and the elements they see."""
+def _branch_key(subscription: Registration) -> tuple[str, Policy, CostCaps, int, tuple[str, ...]]:
+    """What members of one branch have in common: the family, policy and caps, and the elements they see."""
     first = subscription.first if subscription.late else -1
-    return subscription.family, subscription.policy, first, subscription.late
+    return subscription.family, subscription.policy, subscription.caps, first, subscription.late

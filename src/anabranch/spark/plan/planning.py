@@ -19,6 +19,7 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.documents import DocumentCopies
 from anabranch.spark.plan.epoch_plan import Plan, PlannedDocument
 from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.plan.joining import joined
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.plan.wanted import Workload
 from anabranch.storage import Location
@@ -35,14 +36,16 @@ class Planning:
     def __init__(
         self,
         folder: Location,
+        evolution: Location,
         newest: PlanFile | None,
         settings: Settings,
         functions: Mapping[str, PythonFunction],
         default_shards: int,
         warn: Callable[[str], None] = lambda message: None,
     ) -> None:
-        """Plans are saved in a folder; `newest` is that of the newest epoch."""
+        """Plans are saved in a folder, `evolution` has the logs of streams, `newest` is that of the newest epoch."""
         self._folder = folder
+        self._evolution = evolution
         self._settings = settings
         self._functions = tuple(functions.items())
         self._shards = settings.shards or default_shards
@@ -85,6 +88,11 @@ class Planning:
         rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
         documents = self.documents.look(wanted.documents)
         followed = streams, rooted, documents
+        if self.newest is not None and last is not None:
+            before = self.newest
+            self.newest = joined(before, last, self._evolution, self._functions)
+            if self.newest is not before:
+                self.renew()
         if self._made is not None and self._made[0] is wanted and self._made[1] == followed:
             return self._made[2]
         file = PlanFile.save(self._next(epoch, wanted, streams, last, rooted, documents), self._folder)
@@ -112,6 +120,7 @@ class Planning:
             sharing=settings.sharing,
             aborted=last.aborted if last else {},
             policies=wanted.policies,
+            caps=lambda name: wanted.caps.get(name, settings.caps),
             timed=settings.timed,
             strands=partial(strands_for, settings.strands, self._shards),
             rooted=rooted,

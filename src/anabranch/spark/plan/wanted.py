@@ -13,6 +13,7 @@ from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.sinks import Sink
 from anabranch.storage import Where
+from anabranch.stream.limits import CostCaps
 from anabranch.stream.reading.documents import DocumentSource
 from anabranch.stream.reading.source import Source
 
@@ -35,6 +36,8 @@ class Workload:
     """The files behind `doc()`."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """By subscription: what it does with accents that its answer cannot express, where it is not `accumulate`."""
+    caps: Mapping[str, CostCaps] = field(default_factory=dict)
+    """By subscription: what it may take (LAWS 2.9), where it is not what the settings say."""
     courses: Mapping[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     """By stream, for streams that are sent to other peers: the paths whose values show its progress."""
 

@@ -79,7 +79,6 @@ class GrowingFile:
         """The valid length of the file; the answer of an earlier query moves aside."""
         before = self.reached
         if before is None or before.owner != owner:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             if before is not None:
                 move_aside(self._path, before.owner)
             self._move(FilePosition(owner, epoch, 0))  # from now on the file is ours
@@ -110,5 +109,6 @@ def move_aside(path: Path, owner: int, again: int = 0) -> Path:
         if aside.exists():
             raise StateError(f"'{path}' cannot be moved aside: '{aside}' exists", hint="move one of them away")
         path.rename(aside)
+    if aside.exists():  # also where it was renamed by a run that was killed before the names were synced
         sync(path.parent)
     return aside

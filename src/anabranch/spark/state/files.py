@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple
 
@@ -56,6 +56,9 @@ class SavedState:
     """By input: the items that wait because another input is behind."""
     together: int = 1
     """How many branches share the blob `state`."""
+
+    futures: Mapping[str, str] = field(default_factory=dict)
+    """The futures of queries that other branches answer, too, by their keys (`branch/futures.py`)."""
 
     @property
     def files(self) -> set[str]:

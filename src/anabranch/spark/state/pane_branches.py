@@ -13,7 +13,7 @@ A branch that begins late first gets the accents in force for a part of the item
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from anabranch.algebra.accents.events import Announced
@@ -60,12 +60,19 @@ class _Kin:
     follower: Follower
     is_concerned: bool
     """Whether there were accents on paths that they read."""
+    sends: bool
+    """Whether they send windows: these go on when a path is in doubt."""
     numbers: list[int] = field(default_factory=list)
 
     @staticmethod
-    def of(stream: KnownStream, kind: Kind, events_heard: list[Announced]) -> _Kin:
-        follower = follower_of(stream, kind, events_heard)
-        return _Kin(stream, kind, events_heard, follower, any(map(follower.reads, events_heard)))
+    def of(stream: KnownStream, kind: Kind, events: Iterable[Announced], *, sends: bool) -> _Kin:
+        heard = list(events)
+        follower = follower_of(stream, kind, _followed(heard, sends=sends))
+        return _Kin(stream, kind, heard, follower, any(map(follower.reads, heard)), sends)
+
+    def keep(self) -> None:
+        """Cache the follower for a later epoch."""
+        keep_follower(self.stream, self.kind, self.follower, _followed(self.events_heard, sends=self.sends))
 
     def may_answer(self, announced: Announced) -> bool:
         """Whether an accent may come out at this event."""
@@ -76,7 +83,15 @@ class _Kin:
     def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
         """The accents that come out at an event."""
         self.events_heard.append(announced)
+        if not _followed([announced], sends=self.sends):
+            self.follower.purges = []
+            return ()
         return self.follower.hear(announced)
+
+
+def _followed(events: Sequence[Announced], *, sends: bool) -> list[Announced]:
+    """The events that a follower hears."""
+    return [each for each in events if not (sends and isinstance(each.event, DeadLetter))]
 
 
 class PaneBranches:
@@ -93,8 +108,6 @@ class PaneBranches:
         self._evolves: dict[str, bool] = {}
         """By stream: whether there were accents before this place."""
         self._kin: dict[tuple[str, Kind], _Kin] = {}
-        self._lost: set[int] = set()
-        """The branches whose windows cannot be computed any more."""
         self.aborted: dict[int, str] = {}
         """By branch: why it has ended."""
 
@@ -188,12 +201,13 @@ class PaneBranches:
 
     def _pass_on(self, kin: _Kin, announced: Announced) -> None:
         """Pass an event to some kin; if it may let an accent out, their complete windows are answered first."""
-        if not kin.may_answer(announced):
+        sending = [each for each in map(self._windows, kin.numbers) if isinstance(each, SentWindows)]
+        if not kin.may_answer(announced) and not (sending and kin.is_concerned):
             kin.hear(announced)
             return
         self._group.close(kin.numbers)
-        for number in kin.numbers:
-            self._doubt(number, announced)
+        for sent in sending:
+            sent.pass_on(kin.events_heard, announced)
         accents = kin.hear(announced)
         for number in kin.numbers:
             windows = self._branches[number].windows
@@ -207,53 +221,47 @@ class PaneBranches:
         branch = self._branches[number]
         stream, first = self._plan.stream(branch.stream), branch.counting.view
         view, heard = self._job.known_log(stream).view(first), self._heard.get(branch.stream, ())
-        kind = branch.counting.plan.lineage, branch.policy, first
+        kind = branch.counting.plan.followed, branch.policy, first
         if (branch.stream, kind) not in self._kin:
-            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.events, *heard])
+            sends = isinstance(branch.windows, SentWindows)
+            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.events, *heard], sends=sends)
         kin = self._kin[branch.stream, kind]
         kin.numbers.append(number)
-        for each in (*(view.events if branch.is_new else ()), *heard):
-            self._doubt(number, each)
         branch.windows.follow(kin.follower.outlet)
+        if isinstance(branch.windows, SentWindows) and kin.is_concerned:
+            branch.windows.pass_on(kin.events_heard)
         if branch.is_new and view.initial:
             shown = fresh_follower(stream, kind)
             branch.windows.tell(accent for each in view.events[: view.initial] for accent in shown.hear(each))
         self._end_aborted(kin)
 
-    def _doubt(self, number: int, announced: Announced) -> None:
-        """Tell the readers of windows that are sent which paths are in doubt."""
-        windows, event = self._branches[number].windows, announced.event
-        if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
-            known = [windows.doubt(each.path, event.reason) for each in event.doubts]
-            self._lost |= set() if all(known) else {number}
+    def _windows(self, number: int) -> PaneWindows:
+        return self._branches[number].windows
 
     def _end_aborted(self, kin: _Kin) -> None:
         """End the branches whose query cannot go on."""
         if kin.follower.aborted is not None:
-            ends = [number for number in kin.numbers if not self._goes_on(number)]
-            for number in ends:
-                windows = self._branches[number].windows
-                if isinstance(windows, SentWindows):
-                    windows.end(kin.follower.aborted)
+            for number in kin.numbers:
                 self.aborted[number] = kin.follower.aborted
                 self._group.leave(number)
-            kin.numbers[:] = [number for number in kin.numbers if number not in ends]
-
-    def _goes_on(self, number: int) -> bool:
-        """Whether a branch sends windows that do not need the path in doubt."""
-        return isinstance(self._branches[number].windows, SentWindows) and number not in self._lost
+            kin.numbers.clear()
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
-    def save(self) -> tuple[BranchState, dict[int, int]] | None:
-        """Answer complete windows; gives the common state, and by branch its number of panes."""
+    def save(self, compared: Collection[int] = ()) -> tuple[BranchState, dict[int, int], dict[int, str]] | None:
+        """Answer complete windows.
+
+        Returns the common state, by branch its number of panes, and the futures of branches that are `compared`.
+        """
         for kin in self._kin.values():
-            keep_follower(kin.stream, kin.kind, kin.follower, kin.events_heard)
+            kin.keep()
         going = [number for number in self._branches if number not in self.aborted]
         if not going:
             return None
         self._group.close(going)
-        return pack(self._group.save()), {number: self._branches[number].windows.held for number in going}
+        states = self._group.save()
+        futures = self._group.futures(states, [number for number in going if number in compared])
+        return pack(states), {number: self._branches[number].windows.held for number in going}, futures
 
 
 class _NoAnswers:

@@ -25,6 +25,7 @@ from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
 from anabranch.branch.intake.shared_elements import SharedElements
+from anabranch.branch.open import FlowingBranch
 from anabranch.branch.panes.opening import windows_of
 from anabranch.branch.panes.panes import PaneState, unpack
 from anabranch.branch.ports import Output, Start
@@ -89,6 +90,7 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     noted = frozenset(last.noted if last else ())
     states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
+    costs: dict[int, float] = {}
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, SHARD_SEQUENCE + shard, job.run)
     try:
@@ -99,11 +101,14 @@ def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
             fed = [(origin_of(row.payload).stream if row.kind == "feed" else None, row) for row in rows]
             for each in mine:
                 if not each.panes and (taken := _rows_for(each, fed)):
+                    began = process_time()
                     states[each.number] = (running.braid if each.is_braid else running.feed)(each, taken)
+                    costs[each.number] = process_time() - began
     except AnabranchError as error:
         fault = Fault.of(error)
     point("states-written", job.epoch)
-    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted, cpu=process_time() - begun)
+    cpu = process_time() - begun
+    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted, cpu=cpu, costs=costs)
 
 
 def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, ShardRow]]) -> list[ShardRow]:
@@ -153,7 +158,9 @@ class _Shard:
         if state is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
-        return SavedState(self.number, self.files.write(state.to_bytes()), opened.spilled, opened.held, waiting)
+        futures = opened.futures(branch.compared) if isinstance(opened, FlowingBranch) and branch.compared else {}
+        ref = self.files.write(state.to_bytes())
+        return SavedState(self.number, ref, opened.spilled, opened.held, waiting, futures=futures)
 
     def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send the results of a strand to its braid."""
@@ -249,7 +256,7 @@ class _Shard:
         """
         if stream.name not in branch.late or stream.name not in self.job.evolution or stream.source.updates:
             return None
-        known, first = self.job.known_log(stream), branch.twins[0][0].first
+        known, first = self.job.known_log(stream), branch.twins[0][0].opened
         return lambda: known.starts(first)
 
     # --- pane branches ----------------------------------------------------------------------------------------
@@ -285,14 +292,16 @@ class _Shard:
                 counted.count(row.payload)
             elif row.kind == "ended" and row.branch in known:
                 counted.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
-        found = counted.save()
+        found = counted.save({each.number for each in branches if each.compared})
         for number, reason in counted.aborted.items():
             self.aborted.update({each.id: reason for twins in known[number].twins for each in twins})
         states: dict[int, SavedState | None] = dict.fromkeys(counted.aborted)
         if found is not None:
-            state, held = found
+            state, held, futures = found
             ref = self.files.write(state.to_bytes())
-            states |= {number: SavedState(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
+            for number, count in held.items():
+                mine = {key: futures[number] for key in known[number].keys if number in futures}
+                states[number] = SavedState(self.number, ref, (), count, {}, len(held), mine)
         return states
 
     def _borders(self) -> dict[str, tuple[int, ...]]:

@@ -5,16 +5,18 @@ child; `null` is an empty element; numbers keep their spelling.
 Any key has a name, be it a name of XML or not (`json_names.py`).
 Elements are marked with what they were (`stream/tree.py`), so that lookups and answers tell `"5"` from `5`, and `[]`,
 `["a"]`, `"a"`, `null` and a missing key from one another (LAWS 7.1).
-Eight keys are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and an object of
-one key `$accent`, `$punctuation`, `$replace`, `$before`, `$after` or `$upsert` is a control element:
+Some keys are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and an object
+whose only key is the name of a control element, as `$accent`, is that:
 
     {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
     {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
     {"$replace": {"target": "1", "at": 13, "content": 8}}
     {"$mutable": {"id": "end", "content": [{"en": 1.5}, {"en": 2}]}}
+    {"$open": {"in": "end", "content": [{"en": 1.7}]}}
 
 Content that is an array holds whole records, each an item (LAWS 7.4); what else stands in a region is a value, or the
 keys and values of an object, and the region is marked with what it was.
+Texts that come piece by piece are marked one by one, and the value around them follows from them (LAWS 7.6).
 A control object is converted to the tree of the XML wire format and checked by `wire.py`, so both formats have one law.
 
 Guarantees: `parse_line(to_json(e))` is equivalent to `e` for what JSON can express, and `to_json` refuses the rest
@@ -39,7 +41,7 @@ from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading import wire
 from anabranch.stream.reading.json_names import NOT_XML, key_of_step, step_of_key
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, JsonMark, Name, Text, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, JsonMark, Name, ScalarKind, Text, string_value
 
 
 class _Digits(str):
@@ -51,8 +53,8 @@ class _Digits(str):
 Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
 """A parsed value; numbers are `_Digits`."""
 
-_WITH_CONTENT = ("$mutable", "$replace", "$before", "$after", "$upsert")
-_CONTROLS = ("$accent", "$punctuation", *_WITH_CONTENT)
+_WITH_CONTENT = ("$mutable", "$replace", "$before", "$after", "$upsert", "$open", "$append")
+_CONTROLS = ("$accent", "$punctuation", "$close", "$start", "$end", *_WITH_CONTENT)
 _RESERVED = (*_CONTROLS, "$at")
 _PRIMITIVES = ("add", "drop", "alter")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive, so that no string is scanned twice
@@ -77,18 +79,14 @@ def parse_value(raw: bytes, limits: Limits) -> Json:
 def write_json(value: Json) -> str:
     """A parsed value as JSON, its numbers in their spelling."""
     match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case _Digits():
-            return str(value)
-        case str():
-            return write_string(value)
         case list():
             return f"[{', '.join(map(write_json, value))}]"
         case dict():
             return write_object([(key, write_json(each)) for key, each in value.items()])
+        case _Digits():
+            return str(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Element]:
@@ -161,8 +159,7 @@ def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
     if not isinstance(record, dict):
         raise BadItem("a record must be a JSON object")
     grower = _Grower(limits)
-    control = next((key for key in record if key in _CONTROLS), None)
-    if control is not None:
+    if (control := next((key for key in record if key in _CONTROLS), None)) is not None:
         return grower.control(record, control, item_name)
     item = grower.element(Name(item_name))
     if "$at" in record:
@@ -321,7 +318,8 @@ class _Grower:
         inner = _PRIMITIVES if key == "$accent" else ("content",) if key in _WITH_CONTENT else ()
         for name in [each for each in body if each not in inner]:
             self.count()
-            element.set(Name(name), _scalar(name, body[name]))
+            given = _scalar(name, body[name])
+            element.set(Name(name), _step(given) if (key, name) == ("$close", "name") else given)
         for name in [each for each in body if each in inner]:
             content = body[name]
             if name in _PRIMITIVES:
@@ -332,6 +330,8 @@ class _Grower:
                 self.fill_with_items(element, content, item_name)
             else:
                 self.fill(element, content, "content")
+        if key in ("$open", "$append"):
+            _mark_pieces(element)
         return element
 
     def fill_with_items(self, element: Element, records: list[Json], item_name: str) -> None:
@@ -343,7 +343,20 @@ class _Grower:
             element.append(item)
 
 
-JsonKind: TypeAlias = Literal["object", "string", "number", "boolean", "null", "mutable"]
+def _mark_pieces(token: Element) -> None:
+    """Mark what a token brings, beside which more may come: its texts, and the value that it opens."""
+    if token.mark is not None and token.mark.empty:
+        raise BadItem(f"the array of {_quoted(token.mark.empty[0][1])} has no members: send it with its object")
+    for each in [token, *token.children] if token.name.local == "open" else [token]:
+        match each:
+            case Element(mark=JsonMark("string" | "number" | "boolean" | "null" as kind) as mark):
+                each.mark = replace(mark, kind="mutable")
+                for text in each.children:
+                    assert isinstance(text, Text), "it is a scalar"
+                    text.kind = kind
+
+
+JsonKind: TypeAlias = Literal["object", "mutable"] | ScalarKind
 _MARKS: dict[tuple[JsonKind, bool], JsonMark] = {
     (kind, listed): JsonMark(kind, listed)
     for kind in ("object", "string", "number", "boolean", "null", "mutable")
@@ -404,7 +417,7 @@ def write_value(element: Element) -> str:
         if not element.children:
             return "null"
         if all(isinstance(child, Text) for child in element.children):
-            return write_untyped(string_value(element))
+            return _texts(element)
         match element.children:
             case [Element() as only] if only.name.uri == STREAM_NAMESPACE:
                 return write_object([_control_entry(only)])
@@ -439,6 +452,12 @@ def _entries(element: Element) -> list[tuple[str, str]]:
     return entries
 
 
+def _texts(element: Element) -> str:
+    """The text of an element that holds nothing else; it may be a piece of a value that has a type."""
+    kinds = [child.kind for child in element.children if isinstance(child, Text) and child.kind is not None]
+    return _scalar_text(kinds[0], string_value(element)) if len(kinds) == 1 else write_untyped(string_value(element))
+
+
 def _scalar_text(kind: str, text: str) -> str:
     """A value of a kind, as JSON writes it."""
     return "null" if kind == "null" else write_string(text) if kind == "string" else text
@@ -457,10 +476,11 @@ def _control_entry(control: Element) -> tuple[str, str]:
     local = control.name.local
     if local in ("replace", "before", "after", "upsert") and control.parent is not None:
         raise _inexpressible(f"'{control.name}' inside an item or other content")
-    body = [
-        (each.name.local, write_untyped(each.value) if each.name.local == "at" else write_string(each.value))
+    given = [
+        (each.name.local, _key(Name(each.value)) if each.name.local == "name" else each.value)
         for each in control.attributes
     ]
+    body = [(name, write_untyped(text) if name == "at" else write_string(text)) for name, text in given]
     if f"${local}" in _WITH_CONTENT:
         items = [child for child in control.children if isinstance(child, Element) and child.mark and child.mark.record]
         if items and len(items) == len(control.children):

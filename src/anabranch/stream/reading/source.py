@@ -78,8 +78,8 @@ class Source:
     updates: bool = False
     """A stream of updates: what has passed may be edited (LAWS 5.1)."""
     retain: Fraction | None = None
-    """For how many seconds unchanged entries stay in the document of a stream of updates; None is for good
-    (LAWS 3.6)."""
+    """For how many seconds unchanged entries stay in the document of a stream of updates (LAWS 3.6), or a join by
+    keys holds an item (LAWS 3.5); None is for good."""
     ended: bool = False
     """Whether its files are complete: it ends at their present end, while other streams go on."""
     heartbeat: Decimal | None = None

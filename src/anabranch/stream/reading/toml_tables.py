@@ -30,6 +30,9 @@ from anabranch.stream.settings import size_of
 _Value = TypeVar("_Value")
 _HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
 
+_LONGEST_TEXT = 64 << 20
+"""The most bytes of a file of a user's; what never ends, as a device, is not read for ever."""
+
 
 def read_tables(file: Path) -> Table:
     """The file as one table; `UsageError` where it cannot be read."""
@@ -39,6 +42,8 @@ def read_tables(file: Path) -> Table:
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         raise UsageError(f"'{file}': {message[:1].lower()}{message[1:]}") from None
+    except RecursionError:
+        raise UsageError(f"'{file}': tables or arrays stand too deep inside one another") from None
     return Table(file, "", values, text.splitlines())
 
 
@@ -53,9 +58,11 @@ def max_steps_of(table: Table) -> int:
 def read_text(file: Where) -> str:
     """The text of a user's file, without a byte order mark."""
     try:
-        data = Location.of(file).read()
+        data = Location.of(file).read(0, _LONGEST_TEXT + 1)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    if len(data) > _LONGEST_TEXT:
+        raise UsageError(f"'{file}' has more than {_LONGEST_TEXT:,} bytes")
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:4]:
         raise UsageError(f"'{file}' is UTF-16 or UTF-32, not UTF-8", hint="save it as UTF-8")
     try:
@@ -151,6 +158,8 @@ class Table:
         return self._resolved(key, text) if isinstance(text, str) else None
 
     def _resolved(self, key: str, text: str) -> Location:
+        if "\0" in text:
+            raise self.wrong(f"'{key}' is no path: it has a character that no name has", key=key)
         try:
             return resolved(self.file.absolute().parent, text)
         except UsageError as error:
@@ -324,7 +333,7 @@ def source_of(
             tuple(more),
             domains_of(domains),
             bool(updates),
-            Fraction(seconds_of(retain)) if updates and retain is not None else None,  # items are not kept
+            None if retain is None else Fraction(seconds_of(retain)),
             heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             answer=answer,
             topic=topic,

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 
 from anabranch.algebra.display.display import Piece
 from anabranch.law.history.chains import Chain, Content, Lived
+from anabranch.logic import COMPARES
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import LETTERS, Attribute, Comment, Element, Instruction, Text
-from anabranch.values.arithmetic import calculate
-from anabranch.values.atomic import NULL, Atomic, JsonNumber, Untyped, compare, spell
+from anabranch.values.arithmetic import calculate, calculate_doubles
+from anabranch.values.atomic import NULL, Atomic, JsonNumber, Untyped, compare, spell, to_double
 from anabranch.values.sequences import truth
 
 MOST_WORK = LEAST_STEPS // 4
@@ -161,6 +162,14 @@ def _add_texts(content: Sequence[Content], parts: list[str]) -> None:
 def write(lived: Lived, out: list[str], work: list[int]) -> None:
     """Write a node as a copy of it is written."""
     work[0] += 1
+    simple = _simple_text(lived)
+    if simple is not None:
+        work[0] += 1 + (len(simple) >> LETTERS)
+        name = lived.node.name.local  # type: ignore[union-attr]  # it is an element
+        out.append(f"<{name}>{escape_text(simple)}</{name}>")
+        if work[0] > MOST_WORK:
+            raise Unusual
+        return
     match lived.node:
         case Text() as node:
             text = _plain_text(node)
@@ -188,6 +197,17 @@ def write(lived: Lived, out: list[str], work: list[int]) -> None:
             out.append(f"<?{node.target} {node.value}?>" if node.value else f"<?{node.target}?>")
     if work[0] > MOST_WORK:
         raise Unusual
+
+
+def _simple_text(lived: Lived) -> str | None:
+    """The text of an element with nothing else in it, and nothing unusual; None for other nodes."""
+    node, content = lived.node, lived.content
+    if type(node) is not Element or node.attributes or len(content) != 1 or lived.namespaces or node.name.uri:
+        return None
+    (inner,) = content
+    if type(inner) is not Lived or type(inner.node) is not Text or node.mark is not None:
+        return None
+    return _plain_text(inner.node)
 
 
 def _write_all(content: Sequence[Content], out: list[str], work: list[int]) -> None:
@@ -221,7 +241,7 @@ def atoms(values: KeptValues) -> list[Atomic]:
     """The values of nodes, as operators compute with them."""
     found: list[Atomic] = []
     for each in values:
-        if isinstance(each, Lived):
+        if type(each) is Lived:
             found.append(Untyped(text_of(each)))
         elif type(each) is Attribute:
             if each.measure is not None:
@@ -310,11 +330,15 @@ def holds(values: KeptValues) -> bool:
 
 def comparison(operator: Any, left: Closure, right: Closure) -> Closure:
     """A general comparison of atomic values."""
+    compares = COMPARES[operator]
 
     def compared(names: Names) -> KeptValues:
         lefts, rights = left(names), right(names)
         if len(lefts) == 1 and len(rights) == 1:
-            return [compare(operator, lefts[0], rights[0])]
+            one, other = lefts[0], rights[0]
+            if type(one) is Untyped and type(other) is float:  # mostly; it is what `compare` does with them
+                return [compares(to_double(one), other)]
+            return [compare(operator, one, other)]
         if len(lefts) > 1 and len(rights) > 1:
             raise Unusual  # the law counts the pairs
         found = [compare(operator, one, other) for one in lefts for other in rights]  # each, for its errors
@@ -330,10 +354,24 @@ def arithmetic(first: Closure, rest: Sequence[tuple[Any, Closure]]) -> Closure:
         result = single(first(names))
         for operator, operand in rest:
             right = single(operand(names))
-            result = None if result is None or right is None else calculate(operator, result, right)
+            if result is None or right is None:
+                result = None
+            elif _are_doubles(type(result), type(right)):  # mostly; it is what `calculate` does with them
+                result = calculate_doubles(operator, to_double(result), to_double(right))
+            else:
+                result = calculate(operator, result, right)
         return [] if result is None else [result]
 
     return computed
+
+
+_DOUBLES = frozenset((Untyped, float))
+_NUMBERS = frozenset((Untyped, float, int, Decimal))
+
+
+def _are_doubles(one: type, other: type) -> bool:
+    """Whether an operation on values of these types is one on doubles."""
+    return other in _NUMBERS if one in _DOUBLES else other in _DOUBLES and one in _NUMBERS
 
 
 def _truths(operands: Sequence[Closure], names: Names) -> list[bool]:

@@ -15,7 +15,7 @@ So there is no second semantics of errors, of dead letters or of limits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -45,7 +45,8 @@ from anabranch.branch.display.compiled_loops.kept_nodes import (
     spelled,
     write,
 )
-from anabranch.branch.display.compiled_loops.steps import collector, name_of, separates
+from anabranch.branch.display.compiled_loops.plain_texts import PLAIN_WORK, PlainRound, plain_round
+from anabranch.branch.display.compiled_loops.steps import PathStep, collector, name_of, separates
 from anabranch.language import ast
 from anabranch.law.functions import BUILTINS
 from anabranch.law.history.chains import Content, Lived
@@ -67,28 +68,22 @@ class ShownRow(NamedTuple):
     piece: Piece | None
 
 
-@dataclass(frozen=True, slots=True)
-class _PathStep:
-    """A step to elements of a name: children, or with `deep` all below."""
-
-    name: str
-    deep: bool
-    conditions: tuple[Closure, ...]
-
-
 class CompiledLoop:
     """A loop over the nodes of an entry; `work` counts what its evaluations have done since it was reset."""
 
     def __init__(
         self,
-        steps: Sequence[_PathStep],
+        steps: Sequence[PathStep],
         rounds: Callable[[Lived], list[tuple[tuple[OrderRank, ...], KeptValues]]],
         is_ordered: bool,
         calls: frozenset[str],
         work: list[int],
         is_separable: bool,
+        plain: PlainRound | None = None,
     ) -> None:
+        """`plain` is the round of a node of the usual look, where the loop has one."""
         self.steps = steps
+        self._plain = plain
         self.is_separable = is_separable
         """Whether an entry may have many nodes, with one result each, that are found without looking into them."""
         self.deep_name = next((each.name for each in steps if each.deep), None)
@@ -102,7 +97,7 @@ class CompiledLoop:
         """The results of an entry, each as a row where they are ordered, and else all in one."""
         self._work[0] = 0
         nodes = self.nodes((entry,), self.steps)
-        if self.is_ordered:
+        if self.is_ordered or (self._plain is not None and len(nodes) == 1):
             return [row for node in nodes for row in self.round(node)]
         values = [value for node in nodes for _, found in self._rounds(node) for value in found]
         return [ShownRow((), piece_of(values))]
@@ -138,12 +133,20 @@ class CompiledLoop:
 
     def round(self, node: Lived) -> list[ShownRow]:
         """The results of one node of the loop."""
+        if self._plain is not None:
+            self._work[0] += PLAIN_WORK
+            try:
+                found = self._plain(node)
+            except Unusual:
+                pass
+            else:
+                return [] if found is None else [ShownRow(found[0], Piece(found[1]))]
         if self.is_ordered:
             return [ShownRow(ranks, piece_of(values)) for ranks, values in self._rounds(node)]
         piece = piece_of([value for _, found in self._rounds(node) for value in found])
         return [] if piece is None else [ShownRow((), piece)]
 
-    def nodes(self, content: Sequence[Content], steps: Sequence[_PathStep]) -> list[Lived]:
+    def nodes(self, content: Sequence[Content], steps: Sequence[PathStep]) -> list[Lived]:
         """The nodes that some steps reach from the content of an element."""
         found: list[Lived] = []
         contents: list[Sequence[Content]] = [content]
@@ -235,7 +238,11 @@ class _Compiler:
         is_single = not order or not any(is_loop for _, is_loop, _ in inner)
         assert isinstance(source, ast.Path), "its steps were compiled"
         is_separable = is_single and (len(steps) > 1 or steps[0].deep) and separates(source.steps)
-        return CompiledLoop(steps, rounds, bool(order), frozenset(self._calls), work, is_separable)
+        plain: PlainRound | None = None
+        if not inner:
+            with suppress(Unusual):
+                plain = plain_round(name, where, order, result)
+        return CompiledLoop(steps, rounds, bool(order), frozenset(self._calls), work, is_separable, plain)
 
     def _clause(self, clause: ast.For | ast.Let) -> tuple[str, bool, Closure]:
         match clause:
@@ -249,7 +256,7 @@ class _Compiler:
         self._bound.add(name)
         return name, isinstance(clause, ast.For), found
 
-    def _source(self, source: ast.Expression) -> tuple[_PathStep, ...]:
+    def _source(self, source: ast.Expression) -> tuple[PathStep, ...]:
         """The steps of a path over a stream, from the content of its root on."""
         if not isinstance(source, ast.Path) or not isinstance(source.start, ast.Source):
             raise Unusual
@@ -264,7 +271,7 @@ class _Compiler:
             steps = [first, *rest]
         if sum(each.deep for each in steps) > 1:
             raise Unusual
-        return tuple(_PathStep(name_of(each), each.deep, self._conditions(each.tail)) for each in steps)
+        return tuple(PathStep(name_of(each), each.deep, self._conditions(each.tail)) for each in steps)
 
     def _conditions(self, tail: Iterable[ast.Tail]) -> tuple[Closure, ...]:
         found: list[Closure] = []
@@ -376,11 +383,14 @@ class _Compiler:
         steps = [self._step(each, is_last=each is path.steps[-1]) for each in path.steps]
         if sum(each.deep for each in path.steps) > 1:
             raise Unusual
+        only = steps[0] if len(steps) == 1 else None
 
         def walk(names: Names) -> KeptValues:
             values = names[start]
             if len(values) > 1:
                 raise Unusual  # they may be nested in one another
+            if only is not None:
+                return only(values)
             for step in steps:
                 values = step(values)
             return values
@@ -408,12 +418,19 @@ class _Compiler:
                 conditions, collect = list(self._conditions(tail)), collector(step, None, is_last)
         work = self._work
 
-        def reached(values: KeptValues) -> KeptValues:
+        def plainly(values: KeptValues) -> KeptValues:
             found: KeptValues = []
             for each in values:
-                if not isinstance(each, Lived):
+                if type(each) is not Lived:
                     raise Unusual
                 collect(each, found)
+            return found
+
+        if not conditions:
+            return plainly
+
+        def reached(values: KeptValues) -> KeptValues:
+            found = plainly(values)
             for condition in conditions:
                 work[0] += len(found)
                 found = [each for each in found if is_true(condition({_CONTEXT: [each]}))]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from anabranch.branch.display.compiled_loops.kept_nodes import (
+    Closure,
     KeptValues,
     Unusual,
     collect,
@@ -17,6 +19,15 @@ from anabranch.branch.display.compiled_loops.kept_nodes import (
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.law.history.chains import Lived
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A step to elements of a name: children, or with `deep` all below."""
+
+    name: str
+    deep: bool
+    conditions: tuple[Closure, ...]
 
 
 def separates(steps: Sequence[ast.Step]) -> bool:

@@ -33,6 +33,7 @@ from anabranch.branch.display.shown import DisplayChange
 from anabranch.branch.display.split import Splitter
 from anabranch.branch.display.stages import EntrySource, WholeStage
 from anabranch.branch.display.strands import spreads
+from anabranch.branch.document.judging import Replacement
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.language import ast
@@ -189,12 +190,8 @@ class FamilyQuery(ContinuousQuery):
         return [*self._loops, *(None for each in self._stages if isinstance(each, WholeStage))]
 
     def _evaluate_all(self) -> None:
-        """The family evaluates all entries for this query alone (`has_altered`)."""
-
-    @property
-    def has_altered(self) -> bool:
-        """Whether all of its display is shown anew at the next moment."""
-        return bool(self._alters)
+        """Have the family evaluate all entries for this query alone, at the next moment."""
+        self._family.altered.add(self)
 
     def moment(self, entries: Sequence[int], now: Fraction, place: Place) -> DisplayChange:
         """What a moment has changed on display, where these entries have changed."""
@@ -257,6 +254,8 @@ class DisplayFamily:
         """By entry: the queries that show something of it."""
         self._looks: dict[int, EntryLook] = {}
         """The looks at entries in the present moment."""
+        self.altered: set[FamilyQuery] = set()
+        """The queries whose displays are shown anew at the next moment."""
         self.is_behind = False
         self.is_new = True
         """Whether there was no moment yet."""
@@ -291,6 +290,12 @@ class DisplayFamily:
         for _ in self.document.take(element, at, partition):
             yield from self._moment(element.place)
 
+    def take_together(self, stream: str, partition: int, replacements: Sequence[Replacement]) -> Iterator[FamilyNews]:
+        """Take updates that were judged together, one after the other."""
+        for each in replacements:
+            self.document.take_judged(each, partition)
+            yield from self._moment(each.update.place)
+
     def begin(self, documents: Mapping[str, LateStart]) -> Iterator[FamilyNews]:
         """Begin late, with the document as it stands (LAWS 3.6)."""
         self.document.begin(documents[self.stream])
@@ -305,11 +310,11 @@ class DisplayFamily:
         for entry, seconds in self.document.news():
             for query in self._concerned_by(entry, seconds):
                 concerned.setdefault(query, []).append(entry)
-        for query in self.queries.values():
-            if query.has_altered:
-                entries = self.document.in_turn({*concerned.get(query, ()), *self.document.numbers()})
-                self.document.unsaved.entries.update(dict.fromkeys(entries))
-                concerned[query] = entries
+        for query in [each for each in self.queries.values() if each in self.altered] if self.altered else ():
+            entries = self.document.in_turn({*concerned.get(query, ()), *self.document.numbers()})
+            self.document.unsaved.entries.update(dict.fromkeys(entries))
+            concerned[query] = entries
+        self.altered.clear()
         if self.is_new:
             concerned = {query: concerned.get(query, []) for query in self.queries.values()}
             self.is_new = False

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from anabranch.language import ast
+from anabranch.language.equalities import is_path_from, number_of_variables
 from anabranch.language.rewrite import bindings_in, conjuncts, parts
 from anabranch.law.paths import base_of
 from anabranch.values.atomic import Atomic, Measured
@@ -78,7 +79,7 @@ def pairs_between(flwor: ast.Flwor, stream: str, other: str) -> Iterator[JoinPai
     if bindings[first.variable] != 1 or not _reads(first, stream):
         return
     for name, source, conditions, is_alone in _met(flwor, place):
-        if bindings[name] == 1 and base_of(source) == ast.Source("stream", other) and not _number_of_variables(source):
+        if bindings[name] == 1 and base_of(source) == ast.Source("stream", other) and not number_of_variables(source):
             yield JoinPair(flwor.clauses[: place + 1], first.variable, name, source, conditions, is_alone)
 
 
@@ -92,21 +93,6 @@ def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tu
         if isinstance(part, ast.Quantified) and part.kind == "some":
             for name, source in part.bindings:
                 yield name, source, tuple(conjuncts(part.condition)), len(part.bindings) == 1
-
-
-def is_path_from(expression: ast.Expression, variable: str) -> bool:
-    """Whether an expression is a path from a variable, and reads nothing else."""
-    return (
-        isinstance(expression, ast.Path | ast.Variable)
-        and base_of(expression) == ast.Variable(variable)
-        and _number_of_variables(expression) == 1
-        and not any(isinstance(part, ast.Source | ast.Call) for part in parts(expression))
-    )
-
-
-def _number_of_variables(expression: ast.Expression) -> int:
-    """How often variables stand in an expression."""
-    return sum(isinstance(part, ast.Variable) for part in parts(expression))
 
 
 def _reads(node: ast.For | ast.Let, stream: str) -> bool:

@@ -1,10 +1,11 @@
 """Ranges in a join: which entries of another stream an entry can be joined with, by the order of numbers.
 
-Where `$x/a < $y/b`, or `$x/a - $y/b <= 10`, is one of the conditions that must all hold, an entry of `$x` need only be
-compared with entries of `$y` whose numbers lie in a range around its own; the bounds of all such conditions on the same
-two paths are taken together.
+Where `$x/a < $y/b`, `$x/a - $y/b <= 10`, or a distance below a constant (`distances.py`) is one of the conditions that
+must all hold, an entry of `$x` need only be compared with entries of `$y` whose numbers lie in a range around its own;
+the bounds of all such conditions on the same two paths are taken together.
 For all others the condition is false, and nothing in it fails: so words, NaN, infinite and very large numbers meet all
-entries, and in a condition that computes so do several values, which are an error there, and none.
+entries, and in a condition that computes so do several values, which are an error there, and none; and so does an entry
+of which the condition computes with anything else that is no single number.
 A condition computes in doubles, so ranges are wider than what it says, by more than rounding can be.
 
 `range_between` finds the range in a query, and `RangeMeeting` is an index of the numbers of two streams' entries.
@@ -13,18 +14,19 @@ A condition computes in doubles, so ranges are wider than what it says, by more 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.branch.display.joins.keys import ANY, is_path_from, pairs_between
+from anabranch.branch.display.joins.distances import Inequality, inequalities
+from anabranch.branch.display.joins.keys import ANY, JoinPair, pairs_between
 from anabranch.language import ast
+from anabranch.language.equalities import is_path_from
 from anabranch.values.atomic import Atomic, Untyped, finite_value
 from anabranch.values.numbers import read_fraction, write_fraction
 
 LARGEST = Fraction(10**15)
 """Numbers from here on, and constants in conditions, are left to the evaluation: doubles are too far apart there."""
-_MOST_TERMS = 8
 _ROUNDING = Fraction(1, 2**40)
 """More than all operations of a condition can be wrong by, in relation to the largest number in it."""
 
@@ -40,6 +42,9 @@ class JoinRange:
     most: Fraction | None = None
     computes: bool = False
     """Whether a condition computes with the numbers, which must be single values then."""
+    own_beside: tuple[ast.Expression, ...] = ()
+    """What else of an entry a condition computes with, which must be single numbers, too."""
+    other_beside: tuple[ast.Expression, ...] = ()
 
     def written(self, values: Sequence[Atomic]) -> tuple[str, ...] | None:
         """The numbers that values are; None where one is no usual number, or they cannot be computed with."""
@@ -53,74 +58,54 @@ class JoinRange:
         """Both bounds at once, on the same two expressions."""
         least = [each for each in (self.least, other.least) if each is not None]
         most = [each for each in (self.most, other.most) if each is not None]
-        computes = self.computes or other.computes
-        return replace(self, least=max(least, default=None), most=min(most, default=None), computes=computes)
+        return replace(
+            self,
+            least=max(least, default=None),
+            most=min(most, default=None),
+            computes=self.computes or other.computes,
+            own_beside=tuple(dict.fromkeys((*self.own_beside, *other.own_beside))),
+            other_beside=tuple(dict.fromkeys((*self.other_beside, *other.other_beside))),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """Paths with their signs, and a constant."""
+def range_between(
+    flwor: ast.Flwor,
+    stream: str,
+    other: str,
+    functions: Mapping[str, ast.Function] | None = None,
+    shadowed: Collection[str] = (),
+) -> JoinRange | None:
+    """The range in which entries of a stream meet those of another, each read once.
 
-    terms: tuple[tuple[int, ast.Expression], ...]
-    constant: Fraction = Fraction(0)
-    largest: Fraction = Fraction(0)
-    """The largest constant that was written."""
-
-    def plus(self, other: _Sum, sign: int) -> _Sum:
-        turned = tuple((sign * each, term) for each, term in other.terms)
-        return _Sum((*self.terms, *turned), self.constant + sign * other.constant, max(self.largest, other.largest))
-
-
-def _sum(expression: ast.Expression) -> _Sum | None:
-    """An expression as a sum; None where it is something else."""
-    match expression:
-        case ast.Number():
-            return _Sum((), expression.exact, abs(expression.exact))
-        case ast.Path() | ast.Variable():
-            return _Sum(((1, expression),))
-        case ast.Arithmetic(first, rest):
-            found = _sum(first)
-            for operator, operand in rest:
-                term = _sum(operand) if operator in ("+", "-") else None
-                if found is None or term is None or len(found.terms) > _MOST_TERMS:
-                    return None
-                found = found.plus(term, 1 if operator == "+" else -1)
-            return found
-        case _:
-            return None
-
-
-def range_between(flwor: ast.Flwor, stream: str, other: str) -> JoinRange | None:
-    """The range in which entries of a stream meet those of another, each read once."""
+    `functions` are those of the query, and `shadowed` the names of those that a user has registered.
+    """
     for pair in pairs_between(flwor, stream, other):
         found: dict[tuple[ast.Expression, ast.Expression], JoinRange] = {}
-        for one, two, bound in _bounds(pair.conditions, pair.variable, pair.other_variable) if pair.is_alone else ():
-            each = replace(bound, own=pair.own(one), other=pair.other(two))
-            found[one, two] = found[one, two].with_bounds(each) if (one, two) in found else each
+        for condition in pair.conditions if pair.is_alone else ():
+            for each in inequalities(condition, functions or {}, shadowed):
+                for one, two, bound in _bounds(each, pair):
+                    found[one, two] = found[one, two].with_bounds(bound) if (one, two) in found else bound
         if found:
             return max(found.values(), key=lambda each: (each.least is not None) + (each.most is not None))
     return None
 
 
-def _bounds(
-    conditions: Iterable[ast.Expression], own: str, other: str
-) -> Iterator[tuple[ast.Expression, ast.Expression, JoinRange]]:
-    """The bounds in some conditions: the paths from the two variables, and their distance."""
-    for condition in conditions:
-        if not isinstance(condition, ast.Comparison) or condition.operator not in ("<", "<=", ">", ">="):
-            continue
-        left, right = _sum(condition.left), _sum(condition.right)
-        if left is None or right is None:
-            continue
-        at_most = left.plus(right, -1) if condition.operator in ("<", "<=") else right.plus(left, -1)  # 0
-        if at_most.largest >= LARGEST or len(at_most.terms) != 2:
-            continue
-        for (sign, one), (opposite, two) in (at_most.terms, at_most.terms[::-1]):
-            if sign == -opposite and is_path_from(one, own) and is_path_from(two, other):
-                computes = any(isinstance(each, ast.Arithmetic) for each in (condition.left, condition.right))
-                slack = (at_most.largest + 1) * _ROUNDING
-                least, most = (at_most.constant - slack, None) if sign > 0 else (None, slack - at_most.constant)
-                yield one, two, JoinRange(one, two, least, most, computes)
+def _bounds(given: Inequality, pair: JoinPair) -> Iterator[tuple[ast.Expression, ast.Expression, JoinRange]]:
+    """The bounds of an inequality: the paths from the two variables, and their distance."""
+    at_most = given.sum
+    if at_most.largest >= LARGEST or len(at_most.terms) != 2:
+        return
+    others = [each for each in dict.fromkeys(given.others) if each not in at_most.paths]
+    own = [each for each in others if is_path_from(each, pair.variable)]
+    other = [each for each in others if is_path_from(each, pair.other_variable)]
+    if len(own) + len(other) < len(others):
+        return  # it computes with something else, too
+    for (sign, one), (opposite, two) in (at_most.terms, at_most.terms[::-1]):
+        if sign == -opposite and is_path_from(one, pair.variable) and is_path_from(two, pair.other_variable):
+            slack = (at_most.largest + 1) * _ROUNDING
+            least, most = (at_most.constant - slack, None) if sign > 0 else (None, slack - at_most.constant)
+            beside = tuple(map(pair.own, own)), tuple(map(pair.other, other))
+            yield one, two, JoinRange(pair.own(one), pair.other(two), least, most, given.computes, *beside)
 
 
 class RangeMeeting:

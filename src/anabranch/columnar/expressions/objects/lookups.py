@@ -141,6 +141,11 @@ def as_text(value: Expression) -> Expression:
     return _with_kind(untyped(value), Kind.FLAG, Kind.STRING)
 
 
+def as_flag(value: Expression) -> Expression:
+    """A condition as a value that may be absent; any other value as it is."""
+    return FunctionCall("flag", (value,), Kind.FLAG) if value.kind is Kind.BOOLEAN else value
+
+
 def _with_kind(value: Expression, old: Kind, new: Kind) -> Expression:
     if value.kind is not old:
         return value
@@ -151,6 +156,8 @@ def _with_kind(value: Expression, old: Kind, new: Kind) -> Expression:
             return Choice(condition, _with_kind(one, old, new), _with_kind(other, old, new))
         case FunctionCall("behind" | "where", (first, operand)):
             return replace(value, arguments=(first, _with_kind(operand, old, new)), kind=new)
+        case FunctionCall() if old is Kind.FLAG:
+            return replace(value, kind=new)
         case _:
             raise AssertionError("what has such a type was read, or chosen from such")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Kind
+from anabranch.columnar.expressions.tree import TIMES, Kind
 from anabranch.columnar.expressions.values import (
     CLEAR,
     UNCLEAR,
@@ -46,11 +46,12 @@ def json_texts(kind: Kind, value: ColumnValue, count: int) -> ColumnValue:
     column = found.texts if len(found.texts.starts) == count else found.texts.repeated(count)
     state = np.zeros(count, np.uint8) if found.state is None else np.broadcast_to(found.state, count)
     sizes = np.empty(count, np.int64)
-    _measure(column, state, kind is Kind.STRING, sizes)
+    is_quoted = kind is Kind.STRING or kind in TIMES
+    _measure(column, state, is_quoted, sizes)
     ends = np.cumsum(sizes)
     full = ends > texts.MOST_BYTES
     made = TextColumn.room(count, int(ends[~full].max(initial=0)))
-    _write(column, state, kind is Kind.STRING, full, *made)
+    _write(column, state, is_quoted, full, *made)
     return ColumnValue(Kind.CONTENT, worst(only_unclear(found.state), state_of(full, UNCLEAR)), texts=made)
 
 

@@ -10,16 +10,24 @@ from types import MappingProxyType
 
 from anabranch.errors import StateError
 from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.chained import ChainedKind
 from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.growing import GrowingKind
 from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
-from anabranch.spark.plan.kinds.remote import RemotePaneKind, RemoteTupleKind, RemoteWindowKind
+from anabranch.spark.plan.kinds.remote import (
+    EvolvingTupleKind,
+    RemotePaneKind,
+    RemoteTupleKind,
+    RemoteWindowKind,
+    TupleReaderKind,
+)
 from anabranch.spark.plan.kinds.standing import (
     BlockingKind,
     IntervalJoinKind,
     ItemKind,
+    KeyedJoinKind,
     OrderedItemKind,
     PaneKind,
     SessionKind,
@@ -31,11 +39,14 @@ from anabranch.spark.plan.kinds.standing import (
 
 _ORDER: tuple[type[QueryKind], ...] = (
     RemoteTupleKind,
+    EvolvingTupleKind,
+    TupleReaderKind,
     RemotePaneKind,
     RemoteWindowKind,
     PlanKind,
     PastKind,
     DisplayKind,
+    ChainedKind,
     UnreadKind,
     ItemKind,
     OrderedItemKind,
@@ -45,6 +56,7 @@ _ORDER: tuple[type[QueryKind], ...] = (
     SessionKind,
     StepJoinKind,
     IntervalJoinKind,
+    KeyedJoinKind,
     GrowingKind,
     BlockingKind,
 )
@@ -55,8 +67,16 @@ KINDS = MappingProxyType({each.name: each for each in _ORDER})
 
 def decide(asked: Registration, known: QueryContext) -> tuple[Registration, QueryKind]:
     """Decide the kind of a subscription's query; gives the subscription with its kind, and the query."""
-    query = next(query for each in _ORDER if (query := each.read(asked, known)) is not None)
+    query = kind_of(asked, known)
     return replace(asked, kind=query.name, streams=query.streams), query
+
+
+def kind_of(asked: Registration, known: QueryContext) -> QueryKind:
+    """The query of a subscription whose kind is not decided yet, as one of its kind."""
+    for each in _ORDER:
+        if (query := each.read(asked, known)) is not None:
+            return query
+    raise AssertionError("the last kind takes all queries")
 
 
 def read_query(asked: Registration, known: QueryContext) -> QueryKind:

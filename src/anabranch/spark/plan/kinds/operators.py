@@ -1,4 +1,4 @@
-"""Plans of operators from the builder: each has a branch of its own, whatever its operators are."""
+"""Plans of operators from the builder: each has a branch, whatever its operators are, which equal plans share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind
 class PlanKind(QueryKind):
     """A plan of operators; its answer has no frame."""
 
-    name = label = "plan"
+    name = label = twins = "plan"
     has_frame = False
 
     operators: Operators

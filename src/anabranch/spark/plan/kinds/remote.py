@@ -15,12 +15,13 @@ from anabranch.branch.members import BranchMember
 from anabranch.branch.remote.gathering import SentWindowBranch
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import SentQuery, sent_query
+from anabranch.branch.remote.tuples import TupleQuery, TupleReader, tuple_query
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of
 from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadWindows, SendTuples
+from anabranch.sharing.remote import CombineWindows, MakeWindows, ReadTuples, ReadWindows, SendTuples
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
@@ -39,11 +40,48 @@ class RemoteTupleKind(StandingKind):
     @classmethod
     def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         operator = read_sent(asked.text) if is_sent(asked.text) else None
-        if not isinstance(operator, SendTuples):
+        if not isinstance(operator, SendTuples) or operator.evolving is not cls.passes:
             return None
         found = taken_apart(operator.text, ())
         there = set(found.streams) <= known.streams.keys()
         return cls(streams=found.streams, standing=found, operator=operator_in(found, known) if there else "")
+
+
+class EvolvingTupleKind(RemoteTupleKind):
+    """The same, with the accents of its streams between the tuples."""
+
+    name = "remote tuples with accents"
+    passes = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class TupleReaderKind(QueryKind):
+    """The answer of a query from such tuples, or the tuples of a narrower flow."""
+
+    name = "remote tuples read"
+    label = "plan"
+    twins = "sent"
+
+    query: TupleQuery
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        operator = read_sent(asked.text) if is_sent(asked.text) else None
+        if not isinstance(operator, ReadTuples):
+            return None
+        return cls(streams=(operator.stream,), query=tuple_query(operator))
+
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        (seat,) = seats
+        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy)
+        given = setup.given
+        return TupleReader(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
+
+    @classmethod
+    def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:
+        operator = read_sent(text)
+        assert isinstance(operator, ReadTuples), "so its kind was decided"
+        return None if operator.sends else standing(parse(operator.text), functions)
 
 
 class RemotePaneKind(PaneKind):
@@ -88,7 +126,7 @@ class RemoteWindowKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out)
+        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy)
         given = setup.given
         return SentWindowBranch(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
 

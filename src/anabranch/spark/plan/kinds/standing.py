@@ -1,8 +1,8 @@
 """Queries that are a frame with one hole: items, windows, joins, and those that wait for the end of their streams.
 
 Queries that need one item at a time are answered where the item is read; the others are branches with state.
-So are item queries that need an order: that of partitions with a time, which are read in parallel (LAWS 1.2), or that
-of adjacent values; and all queries whose answers are recorded with their moments.
+So are item queries that need an order: that of partitions with a time, which are read in parallel (LAWS 1.2), of
+several streams, or of adjacent values; and all queries whose answers are recorded with their moments.
 Windows are counted by panes where their query needs only aggregates of them, and no document that may change; so are
 sessions.
 """
@@ -30,6 +30,8 @@ class StandingKind(QueryKind):
 
     sends: ClassVar[bool] = False
     """Whether its results are tuples for another trunk."""
+    passes: ClassVar[bool] = False
+    """Whether the events of its streams are passed on between these."""
 
     standing: Standing
     operator: str
@@ -53,7 +55,7 @@ class StandingKind(QueryKind):
         members = []
         for each in seats:
             assert isinstance(each.query, StandingKind), "a branch serves queries of one kind"
-            given = each.query.standing, each.out, each.asked.policy, self.sends
+            given = each.query.standing, each.out, each.asked.policy, self.sends, self.passes, each.asked.caps
             members.append(BranchMember(each.key, each.asked.name, *given))
         known = setup.given.functions, setup.given.documents
         return open_branch(self.operator, members, setup.inputs, setup.state, *known, setup.files)
@@ -84,7 +86,7 @@ class ItemKind(UnreadKind):
 
     @staticmethod
     def _is_it(found: Standing, asked: Registration, known: QueryContext) -> bool:
-        is_apart = not asked.timed and found.kind == "items" and found.separate
+        is_apart = not asked.timed and found.kind == "items" and found.separate and len(found.streams) == 1
         return is_apart and not any(_is_merged(known.streams[name]) for name in found.streams)
 
 
@@ -156,6 +158,12 @@ class IntervalJoinKind(StandingKind):
     """Items whose declared times are near each other."""
 
     name = label = "interval join"
+
+
+class KeyedJoinKind(StandingKind):
+    """Items that have a key in common, however far apart they are."""
+
+    name = label = "keyed join"
 
 
 class BlockingKind(StandingKind):

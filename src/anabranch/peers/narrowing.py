@@ -1,0 +1,100 @@
+"""Sends parts of a stream's items behind its accents, too.
+
+An accent changes what a condition means from there on, and that depends on when a subscription began (LAWS 3.6, 4).
+So a flow is asked for each item in the units of everybody behind it: a subscription's units are those of the stream
+when it began, and who began between the same two accents has the same.
+An item that somebody selects is sent as it came, raw values and all; of its paths those of the flow, and those that
+descriptions of accents and punctuations have named so far.
+Accents travel as they came, so each reader follows them by itself: whether an item is sent is all that is decided on
+the way, by the same canonical values that its reader sees.
+
+Everything is sent as long as that cannot be shown:
+
+* an item is bad for what was announced before it (LAWS 4.5): its readers set it aside, too;
+* the path by which a stream's progress is measured has evolved;
+* a peer has begun to make a flow for somebody who was there before, so it does not know in which units that one asks;
+* a description names an attribute, or a name with a prefix, which parts of items do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from anabranch.algebra.accents.sets import below
+from anabranch.errors import DynamicError
+from anabranch.language import parse
+from anabranch.law.evolution.canonical import canonical
+from anabranch.logic import leaves
+from anabranch.peers.programs import MadeFlow
+from anabranch.runtime.standing import standing
+from anabranch.runtime.units import Units
+from anabranch.spark.evolution.progress import ProgressAxis
+from anabranch.spark.evolution.views import KnownLog
+from anabranch.stream.elements import Accent, DeadLetter, Punctuation
+from anabranch.stream.path import Path
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element
+
+
+def stays_whole(log: KnownLog, axes: Iterable[ProgressAxis]) -> str | None:
+    """Why all of a stream is sent behind the events of its log; None where parts of items will do."""
+    measured = [Path(tuple(axis.path.split("/")[1:])) for axis in axes]
+    for each in log.events:
+        for path in each.announced.paths:
+            if any(below(path, axis) or below(axis, path) for axis in measured):
+                return f"windows are measured by '{path}', which has evolved"
+    for path in described(log):
+        if any(step.startswith("@") or ":" in step for step in path.steps):
+            return f"a description names '{path}'"
+    return None
+
+
+def described(log: KnownLog) -> list[Path]:
+    """The paths that descriptions have named so far."""
+    found: dict[Path, None] = {}
+    for logged in log.events:
+        match logged.announced.event:
+            case Accent(where) | Punctuation(where):
+                wheres = [where]
+            case DeadLetter(doubts=doubts):
+                wheres = [each.where for each in doubts]
+        found |= dict.fromkeys(each.path for where in wheres if where is not None for each in leaves(where))
+    return list(found)
+
+
+class NarrowedItems:
+    """The parts of a stream's items that a flow carries behind the events of a log."""
+
+    def __init__(self, made: MadeFlow, root: Element, log: KnownLog, first_epochs: Iterable[int]) -> None:
+        """`first_epochs` are those of the subscriptions that depend on the flow."""
+        self._root = root
+        self._evolution = log.evolutions[0]
+        views = [log.view(each) for each in sorted(set(first_epochs))]
+        self._views = list({id(each): each.evolutions[0] for each in views}.values())
+        self._select = evaluator(made.text)
+        self._project = evaluator(made.projection(path.steps for path in described(log)))
+
+    def is_bad(self, item: Element) -> bool:
+        """Whether an item is bad for what was announced before it."""
+        return self._evolution.bad(item) is not None
+
+    def text(self, item: Element) -> str | None:
+        """What is sent of an item: nothing, a part of it, or all where a condition fails for it."""
+        try:
+            if not any(self._select.item(self._root, each).text for each in self._canonical(item)):
+                return None
+            return self._project.item(self._root, item).text
+        except DynamicError:
+            return serialize(item)
+
+    def _canonical(self, item: Element) -> Sequence[Element]:
+        """The item in the units of everybody, each once."""
+        every = [canonical(item, view) for view in self._views]
+        return list({id(each): each for each in every}.values())
+
+
+@lru_cache(maxsize=1_000)
+def evaluator(text: str) -> Units:
+    """The evaluator of a flow's query."""
+    return Units(standing(parse(text)), {}, {})
