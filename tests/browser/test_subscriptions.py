@@ -169,6 +169,7 @@ def test_one_subscription_is_shown_whole(tab: Tab, site: PageSite) -> None:
 
 def test_answers_come_as_they_are_found(tab: Tab, site: PageSite) -> None:
     """Answers appear while the page is open, in order, each once, and what is shown is the end of the answer."""
+    site.catch_up("photons")
     page = followed(tab, "vela")
     before = len(site.answers("vela"))
     site.photons(50)
@@ -229,6 +230,8 @@ def test_very_many_answers_are_not_all_kept(tab: Tab, site: PageSite) -> None:
     """However many answers come, at most 200 of them are elements of the page."""
     page = followed(tab, "doubled")
     site.photons(5000)
+    site.catch_up("photons")
+    site.until(lambda: site.answers("doubled")[-1:] != [], "photons are answered")
     site.until(lambda: site.answers("doubled")[-1][0] == (shown(page) or [""])[-1], "the newest answer is shown")
     assert len(shown(page)) <= 200
 
@@ -294,6 +297,7 @@ def test_an_error_is_underlined_at_its_place(tab: Tab, site: PageSite) -> None:
     expect(page.get_by_role("button", name="Register")).to_be_disabled()
     tab.accessible()
     place.click()
+    expect(page.locator(".CodeMirror-focused")).to_be_visible()
     for _ in range(6):
         page.keyboard.press("Delete")
     page.keyboard.type("return")

@@ -6,7 +6,7 @@
 // `given.text` is put into it when `given.turn` changes, as a change that undo takes back; what is typed is told by onChange
 // and never set again, for it may have gone on meanwhile. `place` moves the cursor and the focus when its `turn` changes.
 // Tab leaves it, as everywhere; Ctrl-Space completes. Until CodeMirror is there, a plain text area does the same.
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { CodeMirror } from "../library.js";
 import { modeOf } from "./code.js";
 
@@ -94,7 +94,7 @@ export function Editor({ given, onChange, language, label, errors = [], hint, pl
     else field.removeAttribute("aria-invalid");
     return () => mirror.operation(() => marks.forEach((mark) => mark?.clear()));
   }, [mirror, JSON.stringify(errors)]);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key is read: what is typed behind the click belongs to the editor
     if (!mirror || !place) return;
     mirror.focus();
     mirror.setCursor({ line: place.line - 1, ch: Math.max(0, (place.column ?? 1) - 1) });
