@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from anabranch.branch.intake.entries import FeedOrigin, pack
-from anabranch.branch.joins.columns import JoinColumns
+from anabranch.branch.joins.step_columns import StepJoinColumns
 from anabranch.runtime.units import Units
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.lines import Cut
@@ -120,7 +120,7 @@ def test_what_was_set_aside_stays_aside() -> None:
 def test_items_without_a_time_come_when_they_arrived(columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of an input that is silent lets the other's items go, as far as it reaches and no further."""
     if not columns:
-        monkeypatch.setattr(JoinColumns, "_take", lambda _, *, ended: False)
+        monkeypatch.setattr(StepJoinColumns, "_take", lambda _, *, ended: False)
     flow = Flow(Question(JOIN, [Stream("a"), Stream("b")]))
     items = ITEMS[:6]
     assert flow.bring("a", *items[:3], arrived=Fraction(1, 3)) == []

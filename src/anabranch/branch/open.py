@@ -19,9 +19,10 @@ from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.lookahead import Pause
 from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
 from anabranch.branch.items import ItemOperator, PassingColumns
-from anabranch.branch.joins.columns import JoinColumns
 from anabranch.branch.joins.interval import IntervalJoin
+from anabranch.branch.joins.interval_columns import IntervalJoinColumns
 from anabranch.branch.joins.keyed import KeyedJoin
+from anabranch.branch.joins.step_columns import StepJoinColumns
 from anabranch.branch.joins.step_join import StepJoin
 from anabranch.branch.members import Asker, BranchMember
 from anabranch.branch.ports import InputStream, Spill
@@ -90,7 +91,7 @@ def open_branch(
 
 _Operator: TypeAlias = ItemOperator | Windows | Sessions | StepJoin | IntervalJoin | KeyedJoin
 """The operator behind the merge."""
-_ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
+_ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | StepJoinColumns | IntervalJoinColumns
 """The column path of an operator, which takes as many elements as it can and leaves it the rest."""
 _OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
     "items": ItemOperator,
@@ -136,7 +137,9 @@ class FlowingBranch(Merged):
     def _columns_for(self) -> _ColumnPath | None:
         match self._operator:
             case StepJoin() as operator:
-                return JoinColumns(self._merge, operator, self._shelf)
+                return StepJoinColumns(self._merge, operator, self._shelf)
+            case IntervalJoin() as operator:
+                return IntervalJoinColumns(self._merge, operator, self._shelf)
             case Windows() as operator:
                 return HeldWindowColumns(self._merge, operator, self._shelf, self._following)
             case ItemOperator() as operator:
@@ -145,7 +148,7 @@ class FlowingBranch(Merged):
                 return None
 
     def _finish(self) -> None:
-        if isinstance(self._columns, JoinColumns) and self._following.quiet:
+        if isinstance(self._columns, StepJoinColumns) and self._following.quiet:
             self._columns.finish()
         self._operator.finish()
 

@@ -26,7 +26,7 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError
 from anabranch.law.steps import Exhausted
-from anabranch.runtime.units import Units
+from anabranch.runtime.units import Candidates, Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import TimeScale, per_second
@@ -159,13 +159,13 @@ class BatchReader(EntryReader):
             bad,
         )
 
-    def _look(self, entry: RawEntry) -> _JudgedEntry | None:
+    def _look(self, entry: RawEntry) -> JudgedEntry | None:
         """One entry as the law judges it; None where columns cannot represent it."""
         element = self.read(entry)
         if isinstance(element, DeadLetter):  # set aside by the task that read it
-            return None if element.doubts else _JudgedEntry(VOID, is_bad=True)
+            return None if element.doubts else JudgedEntry(VOID, is_bad=True)
         if isinstance(element, Punctuation) and self._signals:
-            return _JudgedEntry(VOID, time=own_time(element, None), signal=element)
+            return JudgedEntry(VOID, time=own_time(element, None), signal=element)
         if not isinstance(element, Item):
             return None
         try:
@@ -174,17 +174,21 @@ class BatchReader(EntryReader):
             return None
         if len(found.nodes) > 1:
             return None
-        own = own_time(element, self._stream.source.time)
+        return self._judged(element, found)
+
+    def _judged(self, item: Item, found: Candidates) -> JudgedEntry:
+        """An item of which the `for` reaches at most one node."""
+        own = own_time(item, self._stream.source.time)
         for node in found.nodes:
             if node.error is None:
                 value = None if node.value is None else from_origin(node.value, -self._origin)
-                return _JudgedEntry(SELECTED if node.selected else SHOWN, value, own, found.error)
-            return _JudgedEntry(VOID, None, own, found.error or (node.error if node.selected else None))
-        return _JudgedEntry(VOID, None, own, found.error)
+                return JudgedEntry(SELECTED if node.selected else SHOWN, value, own, found.error)
+            return JudgedEntry(VOID, None, own, found.error or (node.error if node.selected else None))
+        return JudgedEntry(VOID, None, own, found.error)
 
 
 @dataclass(frozen=True, slots=True)
-class _JudgedEntry:
+class JudgedEntry:
     """The judgement of one entry; the reference value is not relative to the stream's origin."""
 
     status: int

@@ -187,36 +187,45 @@ class InWindow:
     step: int
 
 
+_NOWHERE = np.empty((0, 0), np.int64)
+
+
 class PairingAnswers:
     """Answers the tuples of a pairing, for its queries and those of narrower pairings."""
 
     def __init__(
         self,
-        led: LedPairing,
+        askers: Sequence[Asker],
+        narrower: Sequence[tuple[Sequence[int], Sequence[Asker]]],
         joins: CompiledJoins,
         columns: TupleColumns,
         items: Sequence[Items],
         lanes: Sequence[InWindow],
+        named: int = 0,
     ) -> None:
+        """`narrower` are the queries of narrower pairings, each behind the shifts of its windows.
+
+        `named` is the side whose item names a tuple that is set aside for no fault of its items.
+        """
         self._items = items
         self._lanes = lanes
         self._columns = columns
-        askers = [*led.pairing.askers, *(asker for each in led.narrower for asker in each.pairing.askers)]
-        found = {asker.key: joins.joins.get(asker.key) for asker in askers}
-        self._answers = [self._answer_of(asker, found[asker.key]) for asker in led.pairing.askers]
+        self._named = named
+        every = [*askers, *(asker for _, those in narrower for asker in those)]
+        found = {asker.key: joins.joins.get(asker.key) for asker in every}
+        self._answers = [self._answer_of(asker, found[asker.key]) for asker in askers]
         self._narrower = [
-            (each.shifts, [self._answer_of(asker, found[asker.key]) for asker in each.pairing.askers])
-            for each in led.narrower
+            (shifts, [self._answer_of(asker, found[asker.key]) for asker in those]) for shifts, those in narrower
         ]
         self._wanted = relaxed([Settled(UNCLEAR) if join is None else join.condition for join in found.values()])
-        is_worth_it = len(askers) > 1 and not isinstance(self._wanted, Settled)
+        is_worth_it = len(every) > 1 and not isinstance(self._wanted, Settled)
         self._weakest = columns.judge(self._wanted) if is_worth_it else None
 
     def guards(self, lanes: Sequence[Indices]) -> Guards:
         """Conditions that hold for all tuples that may be answered; `lanes` are the items of each side by number."""
         return self._columns.guards(self._wanted, lanes)
 
-    def answer(self, picks: Picks, places: NDArray[np.int64]) -> None:
+    def answer(self, picks: Picks, places: NDArray[np.int64] = _NOWHERE) -> None:
         """Answer some tuples, in order; `places` are the positions of all windows, for narrower pairings."""
         if self._weakest is not None:
             possible = np.flatnonzero(self._weakest.verdicts(picks) != NO)
@@ -271,10 +280,11 @@ class PairingAnswers:
         except Exhausted:
             raise
         except DynamicError as error:
-            failures.append((found[0].kept, error, found))
+            failures.append((found[self._named].kept, error, found))
             return b""
 
     def _one_by_one(self, asker: Asker, picks: Picks) -> None:
         for each in picks.T.tolist():
             found = self._held(each)
-            asker.answers.give(found[0].kept, found, partial(asker.tuple, found, [held.node for held in found]))
+            make = partial(asker.tuple, found, [held.node for held in found])
+            asker.answers.give(found[self._named].kept, found, make)

@@ -42,7 +42,7 @@ from anabranch.stream.cover import passed
 from anabranch.stream.path import Path
 from anabranch.values.numbers import read_digits
 
-_ROUNDING = Fraction(1, 1 << 40)  # a double is exact to one part in 2**53
+ROUNDING_BITS = 40  # a double is exact to one part in 2**53
 
 
 def bounds_of(standing: Standing, times: Mapping[str, Path | None], *, endless: bool) -> tuple[Bound, ...]:
@@ -59,7 +59,7 @@ def streams_of(standing: Standing) -> list[str]:
     return [source.name for source in sources if isinstance(source, ast.Source)]
 
 
-class _Asked:
+class IntervalQuery:
     """One query of the join: its intervals, and its progress."""
 
     def __init__(self, asker: Asker, times: Mapping[str, Path | None]) -> None:
@@ -69,7 +69,8 @@ class _Asked:
         """The number of waiting items of the first `for` that are answered."""
         written = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
         numbers = (read_digits(each.text) for each in written)  # an exponent beyond all limits bounds nothing
-        self._size = sum((abs(Fraction(each)) for each in numbers if each.is_finite()), Fraction(0))
+        self.size = sum((abs(Fraction(each)) for each in numbers if each.is_finite()), Fraction(0))
+        """The sum of the numbers that its condition computes with."""
 
     def advance(self, sides: Sequence[Sequence[HeldNode]], reached: Sequence[Reach | None]) -> None:
         """Answer for the items of the first `for` that can meet nothing new."""
@@ -103,7 +104,7 @@ class _Asked:
         return held.value + below + self._margin(held) >= least
 
     def _margin(self, held: HeldNode) -> Fraction:
-        return (len(self.reach) + 1) * _ROUNDING * (abs(held.value) + self._size)
+        return (len(self.reach) + 1) * (abs(held.value) + self.size) / (1 << ROUNDING_BITS)
 
 
 class IntervalJoin:
@@ -111,44 +112,44 @@ class IntervalJoin:
 
     def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
         self._shelf = shelf
-        self._everyone = Everyone(askers)
-        self._streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
-        slacks = (each.source.scale(each.source.time).slack for each in self._streams)
-        self._progress = [WindowProgress(*each) for each in zip(self._streams, slacks, strict=True)]
-        self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
+        self.everyone = Everyone(askers)
+        self.streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
+        slacks = (each.source.scale(each.source.time).slack for each in self.streams)
+        self.progress = [WindowProgress(*each) for each in zip(self.streams, slacks, strict=True)]
+        self.sides: list[list[HeldNode]] = [[] for _ in self.streams]
         self._forget_at = 64  # the size at which to look for droppable items
-        times = {stream.name: stream.source.time for stream in self._streams}
-        self._asked = [_Asked(asker, times) for asker in askers]
+        times = {stream.name: stream.source.time for stream in self.streams}
+        self.asked = [IntervalQuery(asker, times) for asker in askers]
 
     def item(self, kept: HeldItem) -> None:
         """Take the next item: it goes to each `for` over its stream, in order."""
-        for number, stream in enumerate(self._streams):
+        for number, stream in enumerate(self.streams):
             if stream.name == kept.entry.origin.stream:
-                self._sides[number] += self._judged(number, kept)
+                self.sides[number] += self._judged(number, kept)
         self._advance()
 
     def _judged(self, number: int, kept: HeldItem) -> Iterator[HeldNode]:
         """The nodes that one `for` selects of an item that is not late."""
         found = kept.candidates(number)
         if found.error is not None:
-            self._everyone.bury(kept, found.error)
+            self.everyone.bury(kept, found.error)
         selected = [index for index, each in enumerate(found.nodes) if each.selected]
-        path = self._streams[number].source.time
+        path = self.streams[number].source.time
         assert path is not None
         try:
             time = declared_time(kept.item.tree, path)
         except DynamicError as error:
             if selected:
-                self._everyone.bury(kept, error)
+                self.everyone.bury(kept, error)
             return
-        if self._progress[number].is_late(kept.entry.origin.partition, time):
-            self._everyone.late(kept)
+        if self.progress[number].is_late(kept.entry.origin.partition, time):
+            self.everyone.late(kept)
         else:
             yield from (HeldNode(time, kept, number, index) for index in selected)
 
     def signal(self, signal: StreamSignal) -> None:
         """Apply a punctuation or the end of a partition."""
-        for progress, stream in zip(self._progress, self._streams, strict=True):
+        for progress, stream in zip(self.progress, self.streams, strict=True):
             if stream.name == signal.stream.name:
                 value: Reach | None = math.inf
                 if signal.punctuation is not None:
@@ -162,26 +163,29 @@ class IntervalJoin:
 
     def _advance(self) -> None:
         """Answer what can be answered, and drop what all queries are done with."""
-        reached = [progress.reached for progress in self._progress]
-        for each in self._asked:
-            each.advance(self._sides, reached)
-        done = min(each.done for each in self._asked)
-        if done:
-            self._sides[0] = self._sides[0][done:]
-            for each in self._asked:
-                each.done -= done
-        if sum(map(len, self._sides)) > self._forget_at:
+        reached = [progress.reached for progress in self.progress]
+        for each in self.asked:
+            each.advance(self.sides, reached)
+        self.sides[0] = self.sides[0][self.all_done() :]
+        if sum(map(len, self.sides)) > self._forget_at:
             self._forget()
-            self._forget_at = 2 * sum(map(len, self._sides)) + 64
+            self._forget_at = 2 * sum(map(len, self.sides)) + 64
+
+    def all_done(self) -> int:
+        """How many items of the first `for` all queries are done with, which the caller drops."""
+        done = min(each.done for each in self.asked)
+        for each in self.asked:
+            each.done -= done
+        return done
 
     def _forget(self) -> None:
         """Drop the items that no item of the first `for` can meet any more, in the widest interval."""
-        reached = self._progress[0].reached
+        reached = self.progress[0].reached
         if reached is None:
             return
-        asked = [(each, each.least(self._sides[0], reached)) for each in self._asked]
-        for number, side in enumerate(self._sides[1:], 1):
-            self._sides[number] = [
+        asked = [(each, each.least(self.sides[0], reached)) for each in self.asked]
+        for number, side in enumerate(self.sides[1:], 1):
+            self.sides[number] = [
                 held for held in side if any(each.needs(number, held, least) for each, least in asked)
             ]
 
@@ -189,47 +193,47 @@ class IntervalJoin:
 
     def future(self, asker: Asker) -> str:
         """The future of one query (`branch/futures.py`): what it alone would hold."""
-        now, reached = [each.now for each in self._progress], self._progress[0].reached
+        now, reached = [each.now for each in self.progress], self.progress[0].reached
         if any(each is None for each in now) or reached is None:
             return NEVER
-        (asked,) = (each for each in self._asked if each.asker is asker)
-        least = asked.least(self._sides[0], reached)
-        outer, *others = self._sides
+        (asked,) = (each for each in self.asked if each.asker is asker)
+        least = asked.least(self.sides[0], reached)
+        outer, *others = self.sides
         needed = [[each for each in side if asked.needs(at, each, least)] for at, side in enumerate(others, 1)]
         taken = self._shelf.taken
         return digest(now, [[node_since(each, taken) for each in side] for side in (outer[asked.done :], *needed)])
 
     def held(self) -> list[HeldNode]:
         """All nodes that the branch holds."""
-        return [each for side in self._sides for each in side]
+        return [each for side in self.sides for each in side]
 
     def loads(self) -> Iterator[tuple[Sequence[Asker], int]]:
         """How many nodes queries hold: those that they may still meet, where that has to be known exactly."""
-        most, reached = sum(map(len, self._sides)), self._progress[0].reached
-        if reached is None or most <= self._asked[0].asker.answers.room:
-            yield [each.asker for each in self._asked], most
+        most, reached = sum(map(len, self.sides)), self.progress[0].reached
+        if reached is None or most <= self.asked[0].asker.answers.room:
+            yield [each.asker for each in self.asked], most
             return
-        for each in self._asked:
-            least = each.least(self._sides[0], reached)
-            others = ((number, held) for number, side in enumerate(self._sides[1:], 1) for held in side)
+        for each in self.asked:
+            least = each.least(self.sides[0], reached)
+            others = ((number, held) for number, side in enumerate(self.sides[1:], 1) for held in side)
             needed = sum(each.needs(number, held, least) for number, held in others)
-            yield [each.asker], len(self._sides[0]) - each.done + needed
+            yield [each.asker], len(self.sides[0]) - each.done + needed
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The rest of the state."""
         self._forget()
         table = pa.Table.from_pylist([each.row() for each in self.held()], schema=HELD)
-        done = {each.asker.key: each.done for each in self._asked}
-        return {"sides": [progress.save() for progress in self._progress], "done": done}, {"held": table}
+        done = {each.asker.key: each.done for each in self.asked}
+        return {"sides": [progress.save() for progress in self.progress], "done": done}, {"held": table}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Restore from `save`."""
-        for progress, saved in zip(self._progress, meta["sides"], strict=True):
+        for progress, saved in zip(self.progress, meta["sides"], strict=True):
             progress.restore(saved)
-        for each in self._asked:
+        for each in self.asked:
             each.done = meta["done"].get(each.asker.key, 0)
         for row in tables["held"].to_pylist():
-            self._sides[row["clause"]].append(self._shelf.held(row))
+            self.sides[row["clause"]].append(self._shelf.held(row))
 
 
 def _reach(standing: Standing, bounds: Sequence[Bound]) -> list[tuple[Fraction, Fraction]]:

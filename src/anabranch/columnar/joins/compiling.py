@@ -1,13 +1,14 @@
-"""A step join compiled for columns: the condition of each side, that of tuples, and the fragments of their answers.
+"""A join compiled for columns: the condition of each side, that of tuples, and the fragments of their answers.
 
-A join of streams by windows compiles:
+A step join compiles:
 
     for $x in stream("s")/root/item[condition]|path diff ...|
     for $y in stream("t")/root/item[condition]|count ...|
     ...
     let ... where condition return result
 
-with conditions and results that `expressions/compiling.py` compiles, over the items of all sides.
+and an interval join, whose `for`s have no windows, over streams with declared times; both with conditions and results
+that `expressions/compiling.py` compiles, over the items of all sides.
 Two sides may read the same stream.
 Any other join is answered by the reference evaluator.
 """
@@ -103,6 +104,8 @@ class _Side:
     condition: Condition
     reference: PartColumn | None
     time: PartColumn | None
+    presence: PartColumn | None
+    """As in `CompiledFor`."""
 
     def compiled(self, conditions: Sequence[Condition], others: Sequence[Expression | Fragment]) -> CompiledFor:
         """The compiled `for`; `conditions` and `others` are what else is read of its items."""
@@ -111,15 +114,21 @@ class _Side:
         numbers = numbers.union(*map(numbers_of, every))
         columns = numbers.union({self.spot.presence}, *map(columns_of, every))
         wanted = WantedColumns.of(self.spot.look, columns, numbers, others)
-        return CompiledFor(True, self.spot.presence, self.condition, self.reference, self.time, wanted)
+        return CompiledFor(True, self.presence, self.condition, self.reference, self.time, wanted)
 
 
 def _side(clause: ast.For, side: int, root: str, look: Look, time: Path | None) -> _Side:
     conditions, spot = single_spot(clause.source, root, look, side)
-    if spot is None or clause.window is None:
-        raise NotColumnar("a join of what has no window")
+    if spot is None:
+        raise NotColumnar("a join of what is not there")
+    moment = time_column(time, look)
+    if clause.window is None:
+        if moment is None:
+            raise NotColumnar("a join of what has neither a window nor a time")
+        # an item that the path does not reach shows the progress of its stream as any other does
+        return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, moment, moment, None)
     reference = reference_column(clause.window, root, spot) if isinstance(clause.window, ast.TimeWindow) else None
-    return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, time_column(time, look))
+    return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, moment, spot.presence)
 
 
 def _compiled(

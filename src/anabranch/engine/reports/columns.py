@@ -146,6 +146,8 @@ _DOES = {
 
 def _refused(query: Standing, plan: PanePlan | None, looks: Mapping[str, SupposedLook]) -> Iterator[NotColumnar]:
     """The constructs that do not compile in the loops of a query with windows, which may be counted by panes."""
+    if query.kind == "keyed join":
+        yield NotColumnar("a join by keys", "an interval between the times of the streams, if there is one")
     for clause, name in zip(query.fors, query.streams, strict=False):
         if isinstance(clause.window, ast.SessionWindow) and plan is None:
             yield NotColumnar("sessions that are seen through more than aggregates, their bounds and their key")
