@@ -15,7 +15,9 @@ from anabranch.bench.harness import epochs, s3
 from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
 from anabranch.bench.parts import pushed, shared_readings, stored, topics
+from anabranch.bench.parts.near_joins import NearJoins
 from anabranch.bench.workloads.forms import MIXED, mixture
+from anabranch.bench.workloads.near_pairs import near_pairs
 from anabranch.bench.workloads.photons import Q2, source, write_files
 from anabranch.bench.workloads.ranges import rectangles, selected
 from anabranch.bench.workloads.readings import ELEMENTS, FORMATS, ReadingKind, WireFormat, readings, write_readings
@@ -131,6 +133,13 @@ def test_joins_are_compared(spark: SparkSession, tmp_path: Path, monkeypatch: py
     answers, others = found["answers"], found["answers_other"]
     assert answers == pytest.approx(others, rel=0.1)
     assert bench.ratios == {"self_vs_q5": 1.5, "self_vs_q5_per_pair": 3 * answers / others}  # type: ignore[operator]
+
+
+def test_interval_joins_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """The same pairs of photons, and rounds of one join and of several over files whose times go on."""
+    near = NearJoins(spark, tmp_path, 600)
+    assert near.check(near_pairs(1)[0], 600) > 200
+    assert near.many(3, Rounds(1, 1)).ratio > 0
 
 
 def test_lookups_are_those_of_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

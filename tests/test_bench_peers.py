@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import fmean
@@ -14,6 +15,7 @@ from anabranch.bench.harness.live import FileLatency
 from anabranch.bench.latency import latency_figures
 from anabranch.bench.peers import PEERS, building
 from anabranch.bench.peers.building import JavaProgram, built, java_home, project_of
+from anabranch.bench.peers.joins import check_joins
 from anabranch.bench.peers.matching import affordable, check_pairs
 from anabranch.bench.peers.peer import PeerEngine, PeerFailure
 from anabranch.bench.peers.process import PeerProcess
@@ -31,6 +33,7 @@ from anabranch.bench.workloads.conjunctions import (
     write_photon_lines,
 )
 from anabranch.bench.workloads.hopping import HoppingWindow, hopping_windows, values_by_query, window_values
+from anabranch.bench.workloads.near_pairs import brute_pairs, near_pairs, pairs_in
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
@@ -262,6 +265,31 @@ def test_a_peer_has_the_windows_that_we_have(name: str, tmp_path: Path) -> None:
         assert process.matches == sum(map(len, found)) > 6
     for each, values in zip(wanted, found, strict=True):
         assert values == pytest.approx(_aggregates(each, leaves), rel=1e-9)
+
+
+def test_near_pairs_of_the_law_are_those_of_plain_python(tmp_path: Path) -> None:
+    """All pairs in the same column within the interval, the edge of which no pair is on."""
+    lines = list(photons(150, 1))
+    write_photon_lines(tmp_path / "photons", "xml", lines)
+    given = {"photons": read_stream(photon_source(tmp_path / "photons", "xml"), Limits()).input}
+    (asked,) = near_pairs(1)
+    found = pairs_in(evaluate(check(parse(asked.query), asked.query).query, given).text)
+    assert found == Counter(brute_pairs(lines, asked))
+    assert found.total() > 3
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", [each.name for each in PEERS.values() if each.joins])
+def test_a_peer_has_the_pairs_that_there_are(name: str, tmp_path: Path) -> None:
+    """For two joins, told by the time of the first photon."""
+    lines, asked = list(photons(600, 1)), near_pairs(2)
+    write_photon_lines(tmp_path / "photons", "xml", lines)
+    program = built(PEERS[name], tmp_path / "program")
+    given = [each.line for each in asked], tmp_path / "work", "2g", (240.0, 60.0)
+    with PeerProcess(program, tmp_path / "photons", *given, streamed=PEERS[name].joins) as process:
+        found = values_by_query(process.results(600), 2)
+    expected = [Counter(round(1_000 * pair[2]) for pair in brute_pairs(lines, each)) for each in asked]
+    assert check_joins(expected, found, PEERS[name].title) > 40
 
 
 @pytest.mark.peers

@@ -19,6 +19,10 @@ photons a second; it has about as many pairs in half as many photons, so `self_v
 as a ratio of photons a second; and `three_vs_q5_per_pair` of answers a second.
 Both are compared with the law over a few photons before they are timed.
 
+`interval_vs_spark`: a join without windows, of photons within a minute of each other and with the same key, on a trunk
+that goes on, against plain Spark's join of the same (`parts/near_joins.py`); `hundred_intervals_vs_one`: a hundred such
+joins, which want other energies, against one.
+
 `table_vs_spark`: orders that look their product up in a document of 100,000 rows (`workloads/orders.py`), against the
 join of a stream with a static table of plain Spark, its rows appended to Parquet: the orders as XML, and as JSON for
 `table_vs_spark_json`.
@@ -26,7 +30,7 @@ The table is read before the epochs that are timed; Spark reads its own, in Parq
 `thousand_tables_vs_one`: a thousand such queries, each for the orders of one group of products, against the one.
 Before they are timed, both sides are seen to give the same rows.
 
-`--only` takes parts: q5, self, three, table.
+`--only` takes parts: q5, self, three, interval, table.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ from statistics import median
 from anabranch.bench.harness.epochs import Trials, check_with_law, of_spark, of_trunk, workshop
 from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.parts.near_joins import NearJoins
 from anabranch.bench.workloads.orders import (
     LOOKED_UP,
     group_queries,
@@ -145,6 +150,16 @@ class JoinsBench:
         """Compare the join of three streams with q5."""
         self._compare_with_q5("three", THREE, 3, self._photons(3))
 
+    def interval(self) -> None:
+        """Compare a join by an interval with plain Spark's, and a hundred with one."""
+        near = NearJoins(self.spark, self._fresh(), self.scale.items)
+        for name, found in (
+            ("interval_vs_spark", near.beside_spark(self.scale.few_rounds)),
+            ("hundred_intervals_vs_one", near.many(100, self.scale.few_rounds)),
+        ):
+            self.ratios[name] = found.ratio
+            self.found[name] = found.figures(self.scale.items)
+
     def table(self) -> None:
         """Compare lookups in a document with plain Spark's join, and a thousand such queries with one."""
         path = write_products(self.spark, self._fresh(), self.scale.products)
@@ -220,6 +235,7 @@ _PARTS: Mapping[str, Callable[[JoinsBench], None]] = {
     "q5": JoinsBench.q5,
     "self": JoinsBench.with_itself,
     "three": JoinsBench.of_three,
+    "interval": JoinsBench.interval,
     "table": JoinsBench.table,
 }
 _FORMS: Mapping[Format, str] = {"lines": "", "json": "_json"}

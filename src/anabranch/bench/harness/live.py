@@ -2,7 +2,7 @@
 
 The seconds of a round are those of the trigger that reads the file, as Spark itself reports them on both sides: looking
 for files, planning, the job, answers on the disk and the logs.
-It is the same file each time, under a new name, so that rounds can be compared.
+It is the same file each time, under a new name, so that rounds can be compared; or any other that is given.
 
 A trunk stays at work from round to round, because ten thousand subscriptions are not to be checked again for each; in
 between it only looks for files, seldom enough not to disturb others.
@@ -196,8 +196,12 @@ class LiveSparkQuery:
 
     def round(self, until: float = inf) -> float:
         """The seconds of one more file."""
+        return self.feed(self._file, until)
+
+    def feed(self, file: Path, until: float = inf) -> float:
+        """The seconds of any file."""
         number = next(self._numbers)
-        os.link(self._file, self._folder / "in" / f"lines-{number:05}")
+        os.link(file, self._folder / "in" / f"lines-{number:05}")
         (found,) = _progress([self._running], [number], until)
         return _seconds(found)
 

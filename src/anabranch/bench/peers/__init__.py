@@ -11,6 +11,7 @@ The peers: `ruler` is Event Ruler, `lucene` Lucene Monitor, `opensearch` the per
 
 `windows` as a workload, as in `flink/windows/80`: 80 different windows of event time over XML (`windows.py`), ours with
 answers committed.
+`joins`, as in `flink/joins/10`: 10 interval joins of photons of XML that differ in a constant (`joins.py`), likewise.
 
 `missing` says why a ratio is not there: a peer that does not install, or does not hold so many queries within the time
 and memory that it has; nothing is estimated.
@@ -18,7 +19,7 @@ and memory that it has; nothing is estimated.
 
 It needs Maven and a JDK (17 for some, 21 or newer for others), and fetches hundreds of megabytes the first time, so it
 is not among those of `make bench`; `make bench-peers` runs it.
-`--only` takes the names of peers, for their conjunctions, and `windows`.
+`--only` takes the names of peers, for their conjunctions, `windows` and `joins`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from anabranch.bench.peers.building import require_tools
 from anabranch.bench.peers.esper import ESPER
 from anabranch.bench.peers.event_ruler import EVENT_RULER
 from anabranch.bench.peers.flink import FLINK
+from anabranch.bench.peers.joins import FULL_JOINS, QUICK_JOINS, joins_beside
 from anabranch.bench.peers.lucene_monitor import LUCENE_MONITOR
 from anabranch.bench.peers.matching import FULL, QUICK, MatchingBench
 from anabranch.bench.peers.opensearch_percolator import OPENSEARCH_PERCOLATOR
@@ -43,18 +45,20 @@ PEERS: Mapping[str, PeerEngine] = {
     each.name: each for each in (EVENT_RULER, LUCENE_MONITOR, OPENSEARCH_PERCOLATOR, ESPER, FLINK)
 }
 """All peers, by name."""
-_WINDOWS = "windows"
+_WINDOWS, _JOINS = "windows", "joins"
 
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
     """Run the bench, or the parts of some peers."""
-    chosen = chosen_parts((*PEERS, _WINDOWS), only)
+    chosen = chosen_parts((*PEERS, _WINDOWS, _JOINS), only)
     require_tools()
     with workshop() as (spark, folder):
         bench = MatchingBench(spark, folder, QUICK if quick else FULL)
         bench.measure([PEERS[name] for name in chosen if name in PEERS])
         if _WINDOWS in chosen:
             windows_beside(bench, list(PEERS.values()), QUICK_WINDOWS if quick else FULL_WINDOWS)
+        if _JOINS in chosen:
+            joins_beside(bench, list(PEERS.values()), QUICK_JOINS if quick else FULL_JOINS)
     return {
         "items": bench.scale.items,
         "ratios": bench.ratios,

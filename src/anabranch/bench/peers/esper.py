@@ -3,7 +3,7 @@
 Its licence is the GPL: it is fetched when the bench runs, and never shipped.
 As its documentation advises, events are arrays, what is asked stands in the filter of the stream, and a text is
 compiled once, with parameters, and deployed as often as it is asked for.
-Windows that hop are overlapping contexts.
+Windows that hop are overlapping contexts; an interval join is one of windows of time.
 """
 
 from __future__ import annotations
@@ -18,4 +18,5 @@ ESPER = PeerEngine(
     (("com.espertech", "esper-runtime", _VERSION), ("com.espertech", "esper-compiler", _VERSION), JACKSON),
     "Esper",
     windows="EsperWindows",
+    joins="EsperJoins",
 )

@@ -2,7 +2,8 @@
 
 The cluster runs in the program's process, and its job stays at work from round to round.
 A sink of the program's own gets the matches, which costs less than any of its connectors.
-Windows are those of its streams, because windows of its SQL must have sizes that are multiples of their steps.
+Windows are those of its streams, because windows of its SQL must have sizes that are multiples of their steps;
+so are interval joins.
 """
 
 from __future__ import annotations
@@ -21,5 +22,6 @@ FLINK = PeerEngine(
     (*(("org.apache.flink", each, _VERSION) for each in _ARTIFACTS), JACKSON),
     "FlinkSql",
     windows="FlinkWindows",
+    joins="FlinkJoins",
     options=("--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"),
 )

@@ -17,8 +17,8 @@ JACKSON: Coordinates = ("com.fasterxml.jackson.core", "jackson-core", "2.18.2")
 """The parser of JSON for peers that do not read text."""
 _SHARED = ("Peer", "Photon", "XmlItem", "Rounds")
 """The programs of all peers have these classes."""
-_STREAMED = ("StreamPeer", "StreamRounds", "HoppingWindow")
-"""... and those for windows have these, too."""
+_STREAMED = ("StreamPeer", "StreamRounds", "HoppingWindow", "NearPairs")
+"""... and those for windows and joins have these, too."""
 
 
 class PeerFailure(Exception):
@@ -44,6 +44,8 @@ class PeerEngine:
     """How many items it takes at a time, in each thread."""
     windows: str = ""
     """The class of its program for windows; empty where it has none."""
+    joins: str = ""
+    """The class of its program for interval joins; empty where it has none."""
 
     @property
     def version(self) -> str:
@@ -52,4 +54,5 @@ class PeerEngine:
     @property
     def sources(self) -> tuple[str, ...]:
         """All classes of its programs."""
-        return (*_SHARED, self.program, *((*_STREAMED, self.windows) if self.windows else ()))
+        streamed = [each for each in (self.windows, self.joins) if each]
+        return (*_SHARED, self.program, *((*_STREAMED, *streamed) if streamed else ()))
