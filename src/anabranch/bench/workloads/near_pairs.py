@@ -55,16 +55,12 @@ class NearPairs:
         columns = "en", "coord.det.dx as dx", "det_time", "timestamp_seconds(det_time) as time"
         found = read_photons(lines).selectExpr(*columns)
         found = found.withWatermark("time", "0 seconds")
+        found.createOrReplaceTempView("near")
         reach = f"interval {1_000 * self.apart + 500} microseconds"
-        condition = f"y.time >= x.time - {reach} and y.time <= x.time + {reach} and x.en >= y.en + {self.more / 1_000}"
-        joined = found.alias("x").join(found.alias("y"), on=_sql(f"x.dx = y.dx and {condition}"))
-        return joined.selectExpr("x.en as en", "y.en as other_en", "x.det_time as time", "y.det_time as other_time")
-
-
-def _sql(condition: str) -> Rows:
-    from pyspark.sql.functions import expr
-
-    return expr(condition)
+        return lines.sparkSession.sql(f"""
+            select x.en as en, y.en as other_en, x.det_time as time, y.det_time as other_time
+            from near as x join near as y on x.dx = y.dx and x.en >= y.en + {self.more / 1_000}
+            and y.time >= x.time - {reach} and y.time <= x.time + {reach}""")
 
 
 def near_pairs(many: int) -> list[NearPairs]:
