@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -33,7 +34,7 @@ from anabranch.bench.workloads.conjunctions import (
     write_photon_lines,
 )
 from anabranch.bench.workloads.hopping import HoppingWindow, hopping_windows, values_by_query, window_values
-from anabranch.bench.workloads.near_pairs import brute_pairs, near_pairs, pairs_in
+from anabranch.bench.workloads.near_pairs import NearPairs, Pair, near_pairs, pairs_in
 from anabranch.engine.reading import read_stream
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
@@ -48,6 +49,16 @@ def _brute(wanted: Conjunction, texts: list[str]) -> bool:
     return all(
         float(low) <= float(texts[each.leaf]) < float(high) for each in wanted.ranges for low, high in [each.bounds]
     )
+
+
+def _brute_pairs(lines: Sequence[str], asked: NearPairs) -> Iterator[Pair]:
+    """The pairs in some photons, without any engine."""
+    rows = [[float(each) for each in re.findall(r">(-?[0-9.]+)<", line)] for line in lines]
+    for _, _, dx, _, _, en, time in rows:
+        for _, _, other_dx, _, _, other_en, other_time in rows:
+            is_near = dx == other_dx and abs(time - other_time) <= float(asked.seconds)
+            if is_near and en >= other_en + asked.more / 1_000:
+                yield en, other_en, time, other_time
 
 
 def test_conjunctions_are_counted_without_an_engine() -> None:
@@ -274,7 +285,7 @@ def test_near_pairs_of_the_law_are_those_of_plain_python(tmp_path: Path) -> None
     given = {"photons": read_stream(photon_source(tmp_path / "photons", "xml"), Limits()).input}
     (asked,) = near_pairs(1)
     found = pairs_in(evaluate(check(parse(asked.query), asked.query).query, given).text)
-    assert found == Counter(brute_pairs(lines, asked))
+    assert found == Counter(_brute_pairs(lines, asked))
     assert found.total() > 3
 
 
@@ -288,7 +299,7 @@ def test_a_peer_has_the_pairs_that_there_are(name: str, tmp_path: Path) -> None:
     given = [each.line for each in asked], tmp_path / "work", "2g", (240.0, 60.0)
     with PeerProcess(program, tmp_path / "photons", *given, streamed=PEERS[name].joins) as process:
         found = values_by_query(process.results(600), 2)
-    expected = [Counter(round(1_000 * pair[2]) for pair in brute_pairs(lines, each)) for each in asked]
+    expected = [Counter(round(1_000 * pair[2]) for pair in _brute_pairs(lines, each)) for each in asked]
     assert check_joins(expected, found, PEERS[name].title) > 40
 
 

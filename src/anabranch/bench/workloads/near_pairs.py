@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -81,13 +81,3 @@ def long_files(folder: Path, items: int) -> Iterator[Path]:
         file = folder / f"photons-{number:05}"
         file.write_text("".join(f"{photon}\n" for photon in islice(stream, items)), encoding="utf-8")
         yield file
-
-
-def brute_pairs(lines: Sequence[str], asked: NearPairs) -> Iterator[Pair]:
-    """The pairs in some photons, without any engine."""
-    rows = [[float(each) for each in re.findall(r">(-?[0-9.]+)<", line)] for line in lines]
-    for _, _, dx, _, _, en, time in rows:
-        for _, _, other_dx, _, _, other_en, other_time in rows:
-            is_near = dx == other_dx and abs(time - other_time) <= float(asked.seconds)
-            if is_near and en >= other_en + asked.more / 1_000:
-                yield en, other_en, time, other_time

@@ -126,21 +126,21 @@ class _Partners:
         """`mine` are the keys of the items of the first side, `keys` those of the lane."""
         self._count = len(lane.items)
         values = lane.own_values
-        self._groups: list[_Sorted] = []
+        self._groups: list[_SortedGroup] = []
         self._is_ordered = bool((values[1:] >= values[:-1]).all())
         if mine is None or keys is None or not self._count:
-            self._groups = [_Sorted(values, near, None, None)]
+            self._groups = [_SortedGroup(values, near, None, None)]
         else:
             unknown, open_keys = np.isnan(keys), np.isnan(mine)
             known = np.unique(keys[~unknown])
             codes = np.where(unknown, 0, np.searchsorted(known, keys) + 1)
             places = np.minimum(np.searchsorted(known, mine), max(0, len(known) - 1))
             has_key = known.take(places) == mine if len(known) else np.zeros(len(mine), np.bool_)
-            self._groups = [_Sorted(values, near, codes, np.where(has_key, places + 1, -1))]
+            self._groups = [_SortedGroup(values, near, codes, np.where(has_key, places + 1, -1))]
             if unknown.any():
-                self._groups.append(_Sorted(values, near, codes, np.where(open_keys, -1, 0)))
+                self._groups.append(_SortedGroup(values, near, codes, np.where(open_keys, -1, 0)))
             if open_keys.any():
-                self._groups.append(_Sorted(values, near, None, np.where(open_keys, 0, -1)))
+                self._groups.append(_SortedGroup(values, near, None, np.where(open_keys, 0, -1)))
         self.counts: Indices = sum((each.ends - each.begins for each in self._groups), np.zeros(len(near.least), int))
         """For each item of the first side."""
 
@@ -154,7 +154,7 @@ class _Partners:
         return np.divmod(both, max(1, self._count))
 
 
-class _Sorted:
+class _SortedGroup:
     """The places of items in the order of codes and values, with the span of those that each first item may meet."""
 
     def __init__(self, values: Indices, near: Near, codes: Indices | None, wanted: Indices | None) -> None:
