@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from anabranch.algebra.reactions.signature import Policy
@@ -26,6 +25,7 @@ from anabranch.law import Input, evaluate
 from anabranch.law.answer import NoAnswer, reason_of
 from anabranch.law.steps import allow
 from anabranch.runtime.standing import standing
+from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
@@ -68,7 +68,7 @@ def answering(
     allow(chosen.limits.steps)
     shared = [query for query in queries if query.engine != "reference"]
     others = [query for query in queries if query.engine == "reference"]
-    with TemporaryDirectory(prefix="anabranch-") as folder:
+    with ScratchFolder() as folder:
         runs = []
         if shared:
             outcome = on_trunk(shared, inputs, chosen, Path(folder), policy, on_progress)

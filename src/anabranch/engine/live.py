@@ -27,7 +27,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import TYPE_CHECKING, Literal
 
@@ -56,6 +55,7 @@ from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.claims import settled
 from anabranch.sql import Language
 from anabranch.storage import Location, Where
+from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import NO_CAPS, CostCaps, Limits
 from anabranch.stream.reading.documents import DocumentSource
@@ -140,7 +140,7 @@ class Engine:
             raise UsageError("an engine is local or runs on a session of Spark, not both")
         endpoint = EndpointSettings(listen, None if token_file is None else Path(token_file).absolute())
         with ExitStack() as held:
-            folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
+            folder = checkpoint or held.enter_context(ScratchFolder())
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(
                 Trunk(host_of(spark, local=local), folder, settings, self.functions, listener)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.converting import converted
@@ -25,6 +24,7 @@ from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.steps import allow
 from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
+from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.settings import Settings
@@ -50,7 +50,7 @@ def timelines(
     allow(caps.steps)
     shared = [query for query in queries if query.engine != "reference"]
     others = [query for query in queries if query.engine == "reference"]
-    with TemporaryDirectory(prefix="anabranch-") as folder:
+    with ScratchFolder() as folder:
         runs = []
         if shared:
             outcome = on_trunk(shared, inputs, Settings(limits=caps, timed=True), Path(folder), policy)

@@ -22,7 +22,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Condition, Lock
 from time import monotonic, sleep, time
 from types import TracebackType
@@ -63,6 +62,7 @@ from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.spool.spool import WritingRun
 from anabranch.spark.spool.spools import Spools
 from anabranch.storage import Where
+from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.limits import CostCaps
 from anabranch.stream.settings import Settings
 
@@ -152,7 +152,7 @@ class Trunk:
         self.run = TakenRun.take(checkpoint, self.host.process).run
         empty = PlanFile.save(Plan((), (), self._settings.limits, 0), folder_of(checkpoint, self.run))
         self._last = take_over(checkpoint, self.run, empty.name)
-        return checkpoint.with_scratch(Path(self._held.enter_context(TemporaryDirectory(prefix="anabranch-"))))
+        return checkpoint.with_scratch(Path(self._held.enter_context(ScratchFolder())))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
