@@ -369,6 +369,25 @@ def test_reference_steps_in_with_a_note(files: Files, capsys: pytest.CaptureFixt
     assert note in shown.err
 
 
+@pytest.mark.parametrize(
+    ("called", "given", "message", "hint"),
+    [
+        ("stream", "--doc", "'p' is a document", "write doc('p')"),
+        ("doc", "--stream", "'p' is a stream", "write stream('p')"),
+    ],
+)
+def test_streams_and_documents_are_told_apart(
+    called: str, given: str, message: str, hint: str, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that is known as the other kind of input is an error at its place, and no empty answer."""
+    query, _ = files(q_xq=f"for $p in\n  {called}('p')/photons/photon return $p/en", p_xml=STREAM)
+    assert main(["query", query, given, "p=p.xml"]) == 1
+    shown = capsys.readouterr()
+    assert f"{query}:2:3: {message} [FODC0002]" in shown.err
+    assert f"hint: {hint}\n" in shown.err
+    assert shown.out == ""
+
+
 def test_schema_warns_of_what_is_returned(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     """A path that the DTD lacks is noted where it is returned, and the query is answered."""
     files(p_xml=STREAM, d_dtd="<!ELEMENT photons (photon*)><!ELEMENT photon (en, det_time)>")

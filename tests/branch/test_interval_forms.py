@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 
-from branch.feeding import Question
+from anabranch.columnar.joins.interval import BLOCK, IntervalLane, Near, interval_tuples
+from anabranch.columnar.joins.kernels import Guards
+from branch.feeding import Question, Stream
 from branch.looks import stream
 from branch.test_join_forms import NAMES, PREDICATES, RESULTS, json_stream
 from mass import Mass, some
@@ -74,3 +77,30 @@ def test_interval_joins_of_all_forms_give_the_answer_of_the_law(mass: Mass) -> N
 def test_some_interval_joins_give_the_answer_of_the_law(seed: int) -> None:
     """The same for a few."""
     check_against_law(seed)
+
+
+def test_equal_keys_of_times_far_apart() -> None:
+    """Any times may come together, however many keys there are: the first item stands at 0, the others much later."""
+    times = [0, *(10**18 + number for number in range(20))]
+    items = "".join(f"<p><t>{time}</t><k>{number}</k></p>" for number, time in enumerate(times))
+    near = "$x/t - $y/t <= 5 and $y/t - $x/t <= 5 and $x/k = $y/k"
+    query = f'for $x in stream("a")/r/p for $y in stream("b")/r/p where {near} return <r>{{ $x/k }}</r>'
+    asked = Question(
+        f"<o>{{ {query} }}</o>", [Stream(each, f"<r>{items}</r>", time="t", endless=True) for each in "ab"]
+    )
+    taken = asked.run(Random(1), epochs=1)
+    assert taken.at_once
+    assert asked.answer(taken) == asked.law().text
+
+
+def test_no_block_is_larger_than_others() -> None:
+    """A single item has as many tuples as the other sides have pairs; these, too, come a few at a time."""
+    count = 600
+    lane = IntervalLane(np.arange(count), np.zeros(count, np.int64))
+    first = IntervalLane(np.arange(2), np.zeros(2, np.int64))
+    near = Near(np.array([-1, -1]), np.array([1, 1]))
+    guards = Guards(np.empty((0, 3), np.int64), np.empty((0, count)))
+    found = list(interval_tuples([first, lane, lane], [near, near], guards))
+    assert max(each.shape[1] for each in found) <= BLOCK
+    expected = np.indices((2, count, count)).reshape(3, -1)
+    assert np.array_equal(np.concatenate(found, axis=1), expected)

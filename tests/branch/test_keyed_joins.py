@@ -188,3 +188,21 @@ def test_an_item_whose_key_fails_is_set_aside() -> None:
     flow.end()
     assert pairs(flow) == ["2-4"]
     assert [(each.place.stream, each.code) for each in flow.taken.dead] == [("a", "FORG0001"), ("b", "FORG0001")]
+
+
+@pytest.mark.parametrize("key", ['{"z": 1}', '[1, {"z": 1}]'])
+def test_a_key_that_is_no_single_value_sets_its_item_aside(key: str) -> None:
+    """An object of JSON is equal to nothing; the item that has it as its key is the only one that notices."""
+    a, b = (
+        Stream(name, "".join(f"{line}\n" for line in lines), time="t", endless=True, form="json")
+        for name, lines in (
+            ("a", ['{"t": 1, "k": "p"}', f'{{"t": 2, "k": {key}}}', '{"t": 3, "k": "p"}']),
+            ("b", ['{"t": 4, "k": "p"}']),
+        )
+    )
+    asked = Question(f'for $x in stream("a")/r/item, $y in stream("b")/r/item where $x.k = $y.k {PAIR}', [a, b])
+    assert asked.operator == "keyed join"
+    law, taken = asked.law(), asked.run(Random(1), epochs=2)
+    assert asked.answer(taken) == law.text == "1-4 3-4"
+    assert [each.to_json() for each in taken.dead] == [each.to_json() for each in law.dead]
+    assert [(each.code, each.raw) for each in law.dead] == [("FOTY0013", f'{{"t": 2, "k": {key}}}')]

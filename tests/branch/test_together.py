@@ -121,7 +121,7 @@ class Kind:
 KINDS = {
     "joins": Kind(joins, 4, "ab"),
     "windows": Kind(windows, 4, "a"),
-    "intervals": Kind(intervals, 3, "ab", timed=1, endless=True),
+    "intervals": Kind(intervals, 12, "ab", timed=1, endless=True),
     "items": Kind(items, 4, "a", partitions=3, timed=1),
 }
 
@@ -136,7 +136,7 @@ def test_nobody_sees_the_others(name: str, mass: Mass) -> None:
         assert len(crowd.families()) == 1, [each.text for each in crowd.questions]
         taken = crowd.check(random, random.choice((1, 2, 4)), f"{name} {number}")
         at_once += sum(each.at_once for each in taken)
-    assert (at_once > 0) == (name in ("joins", "items", "windows")) or mass.done < mass.total
+    assert at_once or mass.done < mass.total
 
 
 def paper(*names: str) -> Crowd:

@@ -77,6 +77,8 @@ WAITING = (
     ("for $n in (1, 2) for $p in stream('s')/r/i return $p", "a clause like this before"),
     ("for $n in (1, 2) for $w in stream('s')/r/i|count 2| return $w", "a clause like this before"),
     ("if (stream('s')/r/i/a) then <x/> else <y/>", "a stream inside this expression"),
+    ("{ 'n': count(stream('s')/r/i) }", "a stream inside this expression"),
+    ("count(stream('s')/r/i) eq 2", "a stream inside this expression"),
     ("for $p in stream('s')/r/i return $p/a#1", "a question about the past"),
     ("stream('s')/r/i?[60]", "a question about the past"),
     ("some $p in stream('s')/r/i satisfies $p/a", "a stream inside this expression"),

@@ -83,6 +83,7 @@ class Inputs:
             finite=self.finite,
             names=self.names(),
             json=self.json_items(),
+            documents=tuple(self.documents or ()),
         )
 
 

@@ -371,7 +371,7 @@ class _Shape:
                         self.wait("a position in what comes of a stream", clause.span)
             case ast.Filter() if self.reads(expression):
                 self.wait("a position in what comes of a stream", expression.span)
-            case ast.Call(name) if self.reads(expression):
+            case ast.Call(name) if self.reads(expression) and not name.startswith("op:"):  # what users write
                 self.wait(f"'{name}()' over a whole stream", expression.span)
             case _ if self.reads(expression):
                 self.wait("a stream inside this expression", expression.span)

@@ -46,7 +46,7 @@ from anabranch.stream.cover import KnownValue, covers_values
 from anabranch.stream.description import Comparison, Description
 from anabranch.stream.path import Path
 from anabranch.values.atomic import Atomic, JsonNull, Measured, Untyped, exact_value
-from anabranch.values.sequences import Values, operands
+from anabranch.values.sequences import operands
 
 _SCHEMA = pa.schema([*HELD, ("keys", pa.string())])
 _FEW = 16
@@ -123,7 +123,7 @@ class _HeldKeys:
     node: HeldNode
     """Its value is the time at which it came."""
     filed: _KeyValues
-    values: tuple[Values, ...] | None = None
+    values: tuple[list[Atomic], ...] | None = None
     """The keys as values, for each term; None until they are needed."""
 
 
@@ -281,9 +281,9 @@ class KeyedJoin:
                 judged.append(_HeldKeys(held, filed, values))
         return judged
 
-    def _values(self, held: HeldNode) -> tuple[Values, ...]:
+    def _values(self, held: HeldNode) -> tuple[list[Atomic], ...]:
         units, node = self._shelf.units, held.node
-        return tuple(units.value(held.clause, node, term.value) for term in self._sides[held.clause].terms)
+        return tuple(operands(units.value(held.clause, node, term.value)) for term in self._sides[held.clause].terms)
 
     # --- what meets ---------------------------------------------------------------------------------------------
 
@@ -430,6 +430,6 @@ def _terms_of(name: str, pairs: Iterable[Any]) -> dict[KeyTerm, None]:
     return {term: None for each in pairs for term in (each.left, each.right) if term.variable == name}
 
 
-def _comparable(values: Values) -> list[Atomic]:
+def _comparable(values: Iterable[Atomic]) -> list[Atomic]:
     """The values that may be equal to others."""
-    return [each for each in operands(values) if not isinstance(each, JsonNull)]
+    return [each for each in values if not isinstance(each, JsonNull)]

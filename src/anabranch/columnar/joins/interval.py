@@ -18,8 +18,7 @@ from anabranch.columnar.joins.step_join import Picks
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 
 BLOCK = 1 << 17
-"""About how many pairs are looked at a time."""
-_LARGEST = 1 << 62
+"""About how many tuples are looked at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +52,33 @@ def interval_tuples(lanes: Sequence[IntervalLane], near: Sequence[Near], guards:
         _Partners(lane, within, *_keys(guards, side, first, lane.items))
         for side, (lane, within) in enumerate(zip(lanes[1:], near, strict=True), 1)
     ]
-    for begin, end in _blocks(partners, len(first)):
-        rows = np.arange(begin, end)
-        picks = first[None, begin:end]
-        for side, (lane, mine) in enumerate(zip(lanes[1:], partners, strict=True), 1):
-            at, found = mine.of(rows)
-            picks = np.concatenate([picks.take(at, axis=1), lane.items.take(found)[None, :]])
-            rows = rows.take(at)
-            kept = _kept(guards, side, picks)
-            if kept is not None:
-                picks, rows = picks.take(kept, axis=1), rows.take(kept)
+    return _continued(first[None, :], np.arange(len(first)), partners, guards)
+
+
+def _continued(picks: Picks, rows: Indices, partners: Sequence[_Partners], guards: Guards) -> Iterator[Picks]:
+    """The tuples that begin with those in `picks`; `rows` are the places of their first items in the first lane."""
+    side = len(picks)
+    if side > len(partners):
         if picks.shape[1]:
             yield picks
+        return
+    mine = partners[side - 1]
+    for begin, end in _blocks(mine.counts.take(rows)):
+        at, found = mine.of(rows[begin:end])
+        at += begin
+        met, places = np.concatenate([picks.take(at, axis=1), found[None, :]]), rows.take(at)
+        kept = _kept(guards, side, met)
+        if kept is not None:
+            met, places = met.take(kept, axis=1), places.take(kept)
+        yield from _continued(met, places, partners, guards)
 
 
-def _blocks(partners: Sequence[_Partners], count: int) -> Iterator[tuple[int, int]]:
-    """Spans of items of the first side with few enough tuples, or of a single item."""
-    tuples = np.ones(count)
-    for each in partners:
-        tuples *= each.counts
-    ends = np.cumsum(tuples)
+def _blocks(counts: Indices) -> Iterator[tuple[int, int]]:
+    """Spans of tuples that few enough items continue, or of a single tuple."""
+    ends = np.cumsum(counts)
     begin = 0
-    while begin < count:
-        before = ends[begin - 1] if begin else 0.0
+    while begin < len(counts):
+        before = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + BLOCK, side="right")))
         yield begin, end
         begin = end
@@ -124,11 +127,11 @@ class _Partners:
 
     def __init__(self, lane: IntervalLane, near: Near, mine: Numbers | None, keys: Numbers | None) -> None:
         """`mine` are the keys of the items of the first side, `keys` those of the lane."""
-        self._count = len(lane.items)
+        self._items = lane.items
         values = lane.own_values
         self._groups: list[_SortedGroup] = []
         self._is_ordered = bool((values[1:] >= values[:-1]).all())
-        if mine is None or keys is None or not self._count:
+        if mine is None or keys is None or not len(values):
             self._groups = [_SortedGroup(values, near, None, None)]
         else:
             unknown, open_keys = np.isnan(keys), np.isnan(mine)
@@ -145,13 +148,17 @@ class _Partners:
         """For each item of the first side."""
 
     def of(self, rows: Indices) -> tuple[Indices, Indices]:
-        """All pairs of one of these items of the first side and a partner: the places of both, in order."""
+        """All pairs of one of these items of the first side and a partner, in order: the place of the one among
+        these, and the number of the other.
+        """
         found = [each.pairs(rows) for each in self._groups]
-        if len(found) == 1 and self._is_ordered:
-            return found[0]
-        both = np.concatenate([at * self._count + partner for at, partner in found])
-        both.sort()
-        return np.divmod(both, max(1, self._count))
+        at, places = found[0]
+        if len(found) > 1 or not self._is_ordered:
+            count = max(1, len(self._items))
+            both = np.concatenate([at * count + place for at, place in found])
+            both.sort()
+            at, places = np.divmod(both, count)
+        return at, self._items.take(places)
 
 
 class _SortedGroup:
@@ -159,18 +166,13 @@ class _SortedGroup:
 
     def __init__(self, values: Indices, near: Near, codes: Indices | None, wanted: Indices | None) -> None:
         """`wanted` is the code that an item of the first side meets, -1 for none; without `codes`, all are 0."""
-        if codes is None:
-            codes = np.zeros(len(values), np.int64)
-        least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-        span = most - least + 1
-        if (int(codes.max(initial=0)) + 1) * span >= _LARGEST:
-            raise OverflowError
-        keys = codes * span + (values - least)
+        known, keys = np.unique(values, return_inverse=True)  # ranks, since values and codes together may be too large
+        low, high = np.searchsorted(known, near.least), np.searchsorted(known, near.most, side="right")
+        if codes is not None:
+            keys = codes * len(known) + keys
         self._order: Indices = np.argsort(keys, kind="stable")
         sorted_keys = keys.take(self._order)
-        low = np.clip(near.least - least, 0, span)
-        high = np.clip(near.most - least + 1, 0, span)
-        base = 0 if wanted is None else wanted * span
+        base = 0 if wanted is None else wanted * len(known)
         self.begins: Indices = np.searchsorted(sorted_keys, base + low)
         self.ends: Indices = np.maximum(self.begins, np.searchsorted(sorted_keys, base + high))
         if wanted is not None:

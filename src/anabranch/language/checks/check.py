@@ -62,6 +62,7 @@ def check(
     finite: bool = False,
     names: Mapping[str, ItemNames] | None = None,
     json: Mapping[str, str] | None = None,
+    documents: Collection[str] | None = None,
 ) -> Checked:
     """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
 
@@ -69,11 +70,14 @@ def check(
     `names` are those of the streams' roots and items, as far as they are known without a schema.
     `json` are the inputs that are known to be JSON, each with the name of its items.
     `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
+    `documents` are the inputs that `doc()` reads; all others are streams, unless it is None.
     Where all streams are `finite`, and waited for, a second loop over one is plain XQuery (LAWS 3.4).
     """
     source = text if text is not None else print_query(query)
     try:
-        return _Checker(query, source, inputs, functions, edited, names or {}, json or {}, finite=finite).checked()
+        return _Checker(
+            query, source, inputs, functions, edited, names or {}, json or {}, documents, finite=finite
+        ).checked()
     except QueryError as error:
         error.name = name
         raise
@@ -89,6 +93,7 @@ class _Checker(PathChecker):
         edited: Collection[str],
         names: Mapping[str, ItemNames],
         json: Mapping[str, str],
+        documents: Collection[str] | None,
         *,
         finite: bool,
     ) -> None:
@@ -96,6 +101,7 @@ class _Checker(PathChecker):
         self.query = query
         self.inputs = inputs
         self.json = json
+        self.documents = documents
         self.registered = functions
         self.edited = edited
         self.finite = finite
@@ -321,6 +327,10 @@ class _Checker(PathChecker):
             known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
             hint = did_you_mean(source.name, self.inputs, f"the inputs given are: {known}")
             raise self.error(f"no input is called '{source.name}'", source.span, "FODC0002", hint)
+        if self.documents is not None and (source.name in self.documents) != (source.kind == "doc"):
+            known, kind = ("document", "doc") if source.name in self.documents else ("stream", "stream")
+            message = f"'{source.name}' is a {known}"
+            raise self.error(message, source.span, "FODC0002", f"write {kind}('{source.name}')")
         if source.kind == "stream" and self.is_bounded(scope) and not is_edited(source, self.edited):
             raise refuse("stream inside the round of another", self.text, source.span)
         self.sources[source] = None

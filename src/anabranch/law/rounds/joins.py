@@ -34,7 +34,6 @@ from anabranch.stream.path import Path, TimeScale, per_second
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Atomic, compare
 from anabranch.values.placing import place_of
-from anabranch.values.sequences import Values, operands
 
 T = TypeVar("T")
 
@@ -199,7 +198,7 @@ def judged_by_time(stream: Input) -> dict[Arrival, DynamicError | Literal["late"
 # --- the keyed join --------------------------------------------------------------------------------------------
 
 
-def keys_meet(left: Values, right: Values) -> bool:
+def keys_meet(left: Iterable[Atomic], right: Iterable[Atomic]) -> bool:
     """Whether one of the keys of an item equals one of another's; keys that cannot be compared are not equal."""
 
     def equal(one: Atomic, other: Atomic) -> bool:
@@ -208,7 +207,7 @@ def keys_meet(left: Values, right: Values) -> bool:
         except DynamicError:
             return False
 
-    return any(equal(*pair) for pair in product(operands(left), operands(right)))
+    return any(equal(*pair) for pair in product(left, right))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
 from anabranch.stream.path import PLAIN, Path
 from anabranch.stream.tree import Document
-from anabranch.values.sequences import Value, Values
+from anabranch.values.atomic import Atomic
+from anabranch.values.sequences import Value, operands
 
 _Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
@@ -149,11 +150,11 @@ class _KeyedNode:
 
     arrival: Arrival
     node: Value
-    keys: Mapping[KeyTerm, Values]
+    keys: Mapping[KeyTerm, Sequence[Atomic]]
 
 
 def _keyed(clause: ast.For, side: _Found, env: Env, evaluation: Walker, keys: Sequence[KeyPair]) -> list[_KeyedNode]:
-    """The nodes of a `for` with their keys; an item whose key raises is set aside."""
+    """The nodes of a `for` with their keys; an item whose key raises, or is no single value, is set aside."""
     terms = {term for each in keys for term in (each.left, each.right) if term.variable == clause.variable}
     found: list[_KeyedNode] = []
     bad: set[Arrival] = set()
@@ -161,7 +162,8 @@ def _keyed(clause: ast.For, side: _Found, env: Env, evaluation: Walker, keys: Se
         assert arrival is not None, "a path over a stream gives nodes of its items"
         bound = env.bind(clause.variable, [node])
         try:
-            found.append(_KeyedNode(arrival, node, {each: evaluation.alone(each.value, bound) for each in terms}))
+            values = {each: operands(evaluation.alone(each.value, bound)) for each in terms}
+            found.append(_KeyedNode(arrival, node, values))
         except DynamicError as error:
             if arrival not in bad:
                 evaluation.set_aside(arrival, error)
