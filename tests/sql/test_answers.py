@@ -276,6 +276,14 @@ def test_aggregates_over_a_join_with_a_table(tmp_path: Path, engine: EngineName)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_limits_of_a_union(tmp_path: Path, engine: EngineName) -> None:
+    """Case 181: LIMIT and OFFSET behind UNION ALL count through the rows of all its queries."""
+    query = "SELECT a FROM s UNION ALL SELECT a FROM t LIMIT 2 OFFSET 1"
+    found, codes = answer(tmp_path, query, engine, s=lines({"a": 1}, {"a": 2}), t=lines({"a": 3}))
+    assert (found, codes) == ([{"a": 2}, {"a": 3}], [])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_sessions(tmp_path: Path, engine: EngineName) -> None:
     """A session holds the rows of a key without a long pause; `null` and a missing key have their own (LAWS 8.6)."""
     events = _events(5, 60)
