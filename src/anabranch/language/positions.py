@@ -5,8 +5,8 @@ Such a predicate depends on what stands beside a node, which matters to code tha
 So it is an `ast.Positional`, and every other is an `ast.Predicate`, which looks at one node at a time.
 
 The text of items has no type, so no path is ever a number.
-The value of a variable, of a key of JSON or of a user's function is known only with the data: there a predicate is positional, and
-decides for each value.
+The value of a variable, of a key of JSON or of a user's function is known only with the data: there a predicate is
+positional, and decides for each value.
 The items of a stream have no positions; on them such a predicate stays plain, and a number is an error of its item.
 """
 
