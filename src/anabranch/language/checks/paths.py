@@ -58,7 +58,7 @@ class ItemNames:
 
 
 def _meant(name: str, step: ast.Step) -> str | None:
-    """What a path may have been meant for: a value of JSON, or a function with its arity, whose `#` asks for versions."""
+    """What a path may have been meant for: a value of JSON, or a function, whose `#` here asks for versions."""
     if any(isinstance(each, ast.Qualifier) for each in step.tail) and name in SIGNATURES:
         return f"function($x) {{ {name}($x) }}"
     return _VALUES_OF_JSON.get(name)
