@@ -136,6 +136,8 @@ def test_a_site_says_how_its_time_runs(folder: Folder, slack: str, origin: str) 
         ('time_unit = "ms"', "a 'time_unit' needs a 'time'"),
         ('time = "t"\ntime_unit = "m"', "the time unit 'm' is unknown"),
         ('slack = "soon"', "'slack' takes a number, or a duration such as PT5S, not 'soon'"),
+        ("slack = -1", "'slack' is how late items may come: '-1' is below 0"),
+        ('slack = "-PT5S"', "'slack' is how late items may come: '-PT5S' is below 0"),
         ("origin = true", "'origin' takes a number, or a dateTime"),
     ],
 )
