@@ -388,6 +388,21 @@ def test_streams_and_documents_are_told_apart(
     assert shown.out == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{ "n": count(stream("photons")/photons/photon) }', "an object over a whole stream"),
+        ('count(stream("photons")/photons/photon) eq 3', "'eq' over a whole stream"),
+        ('(stream("photons")/photons/photon/en) instance of element()*', "'instance of' over a whole stream"),
+    ],
+)
+def test_notes_name_what_was_written(files: Files, capsys: pytest.CaptureFixture[str], text: str, what: str) -> None:
+    """An operator that is a call inside is told by its word, and a constructor by what it makes."""
+    query, _ = files(o_xq=text, p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml"]) == 0
+    assert f"{what} has to wait" in capsys.readouterr().err
+
+
 def test_schema_warns_of_what_is_returned(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     """A path that the DTD lacks is noted where it is returned, and the query is answered."""
     files(p_xml=STREAM, d_dtd="<!ELEMENT photons (photon*)><!ELEMENT photon (en, det_time)>")

@@ -39,6 +39,21 @@ def test_agreed_names_are_an_error(tmp_path: Path, query: str, lacking: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ('for $o in stream("s") return { "a": $o.amount, "b": null }', "write ()"),
+        ('for $o in stream("s") where $o.ok = true return $o', "write true()"),
+        ('for $o in stream("s") return for-each($o/amount, floor#1)', "write function($x) { floor($x) }"),
+    ],
+)
+def test_names_that_were_meant_otherwise(tmp_path: Path, query: str, meant: str) -> None:
+    """A value of JSON and a function by its name and arity are names here; the hint has what XQuery and we write."""
+    with pytest.raises(QueryError) as caught:
+        _inputs(tmp_path, ORDERS).check(query, "q")
+    assert str(caught.value.hint).endswith(meant)
+
+
+@pytest.mark.parametrize(
     "query", ['count(stream("s")/root/item)', 'count(stream("s")/*/*)', 'count(stream("s")//amount)']
 )
 def test_right_names_pass(tmp_path: Path, query: str) -> None:

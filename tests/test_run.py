@@ -136,10 +136,14 @@ def test_a_site_says_how_its_time_runs(folder: Folder, slack: str, origin: str) 
         ('time_unit = "ms"', "a 'time_unit' needs a 'time'"),
         ('time = "t"\ntime_unit = "m"', "the time unit 'm' is unknown"),
         ('slack = "soon"', "'slack' takes a number, or a duration such as PT5S, not 'soon'"),
+        ('root = ""', "'root' takes the name of an element, not ''"),
+        ('item = "1x"', "'item' takes the name of an element, not '1x'"),
+        ("slack = -1", "'slack' is how late items may come: '-1' is below 0"),
+        ('slack = "-PT5S"', "'slack' is how late items may come: '-PT5S' is below 0"),
         ("origin = true", "'origin' takes a number, or a dateTime"),
     ],
 )
-def test_a_time_that_makes_no_sense_is_refused(folder: Folder, lines: str, message: str) -> None:
+def test_what_makes_no_sense_is_refused(folder: Folder, lines: str, message: str) -> None:
     """By the name of the key, with file and table."""
     folder.file.write_text(f"{SITE}{lines}\n")
     with pytest.raises(UsageError, match=f"site.toml.*{message}"):

@@ -53,6 +53,15 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             '{"k": 1, "n": 2}\n{"k": "1", "n": 1}\n',
             [],
         ),
+        # case 180: casts take the exact value, and a number is a position
+        (
+            LOOP + "return [xs:decimal($o.n) = 0.1, xs:boolean($o.n), xs:integer($o.n), (5, 6, 7)[$o.n]]",
+            '{"n": 0.1}\n{"n": 0}\n{"n": 12345678901234567890}\n{"n": 2.0}\n',
+            "[true, true, 0, null]\n[false, false, 0, null]\n[false, true, 12345678901234567890, null]\n"
+            "[false, true, 2, 6]\n",
+            [],
+        ),
+        (LOOP + "return xs:integer($o.n) + 0 * xs:decimal($o.n)", '{"n": 1e400}\n', "", ["FOCA0002"]),
         # members, and what is beyond
         (
             LOOP + "return [$o.a[[1]], $o.a[[3]], $o.b.c[[2]].d]",
@@ -140,7 +149,7 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             "<b>1</b><b>2</b><none/>",
             [],
         ),
-        (LOOP + "return <r>{ $o.a }</r>", '{"a": {"b": 1}}\n', "", ["XQTY0105"]),
+        (LOOP + "return <r>{ $o.a }</r>", '{"a": {"b": 1}}\n{"a": [1, {"b": 1}]}\n', "", ["XQTY0105"] * 2),
         # what JSON has no word for
         (LOOP + 'return { "a": $o.a div 0 }', '{"a": 1}\n', "", ["SERE0020"]),
         (LOOP + 'return { "a": $o.a[] }', '{"a": [1, 2]}\n{"a": [3]}\n', '{"a": 3}\n', ["SERE0023"]),

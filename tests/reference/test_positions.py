@@ -61,6 +61,8 @@ OVER_STREAMS = (
     ("stream('s')/r/i//t[1]", "<t>1</t><t>4</t>"),
     ("for $p in stream('s')/r/i where $p/t[1] > 1 return $p/t", "<t>4</t>"),
     ("(for $p in stream('s')/r/i return $p/t)[3]", "<t>4</t>"),
+    ("(for $p in stream('s')/r/i return $p/t, <e/>, for $p in stream('s')/r/i return $p/t)[position() > 3]",
+     "<e/><t>1</t><t>2</t><t>4</t>"),
     ("for $x at $n in (for $p in stream('s')/r/i return $p/t) return <x n='{$n}'>{ $x/text() }</x>",
      '<x n="1">1</x><x n="2">2</x><x n="3">4</x>'),
     ("reverse(stream('s')/r/i/t)", "<t>4</t><t>2</t><t>1</t>"),

@@ -38,6 +38,7 @@ def lines(*rows: dict[str, Any]) -> str:
 
 
 MINUTE = "TUMBLE(s, t, INTERVAL '1 MINUTE')"
+DAYS = lines({"n": 1, "d": "2026-03-01"}, {"n": 2, "d": "2026-03-01T12:00:00"}, {"n": 3, "d": None})
 THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
 
 
@@ -141,6 +142,33 @@ THREE = lines({"t": 1, "a": 2}, {"t": 2, "a": None}, {"t": 3, "a": 1})
             "AND ts > TIMESTAMP '2026-03-01 10:00:00' + INTERVAL '-1' HOUR",
             lines({"n": 1, "ts": "2026-03-01T09:30:00Z"}, {"n": 2, "ts": "2026-03-01T09:00:00Z"}),
             [{"n": 1}],
+        ),
+        # case 182: where SQL's functions are not XQuery's
+        (
+            "SELECT ROUND(x) AS a, ROUND(x, 1) AS b, LEFT('abc', -1) AS c, RIGHT('abc', -1) AS d, "
+            "REPLACE('abc', '', 'x') AS e FROM s",
+            lines({"x": -2.5}, {"x": 0.25}),
+            [{"a": a, "b": b, "c": "ab", "d": "bc", "e": "abc"} for a, b in ((-3, -2.5), (0, 0.3))],
+        ),
+        (
+            "SELECT LEFT(t, n) AS a, RIGHT(t, n) AS b, REPLACE(t, o, '-') AS c, ROUND(n * 0.5 + n) AS d FROM s",
+            lines({"t": "abc", "n": -5, "o": ""}, {"t": "abc", "n": 1, "o": "b"}, {"t": "abc", "n": None}),
+            [
+                {"a": "", "b": "", "c": "abc", "d": -8},
+                {"a": "a", "b": "c", "c": "a-c", "d": 2},
+                {"a": None, "b": None, "c": None, "d": None},
+            ],
+        ),
+        # case 183: dates are midnights
+        ("SELECT n FROM s WHERE d > DATE '2026-03-01'", DAYS, [{"n": 2}]),
+        ("SELECT n FROM s WHERE d <= DATE '2026-03-02' - INTERVAL '1 DAY'", DAYS, [{"n": 1}]),
+        ("SELECT n FROM s WHERE d NOT IN (DATE '2026-03-01', DATE '2026-03-02')", DAYS, [{"n": 2}]),
+        ("SELECT n FROM s WHERE CAST(d AS DATE) < DATE '2026-03-01' + INTERVAL '1 HOUR'", DAYS, [{"n": 1}, {"n": 2}]),
+        ("SELECT d - DATE '2026-02-28' AS a FROM s", DAYS, [{"a": "P1D"}, {"a": "P1DT12H"}, {"a": None}]),
+        (
+            "SELECT DATE '2026-03-01' + INTERVAL '36 HOURS' AS a, EXTRACT(DAY FROM d) AS b FROM s",
+            DAYS,
+            [{"a": "2026-03-02T12:00:00", "b": day} for day in (1, 1, None)],
         ),
         # case 113: CONCAT_WS passes over NULL
         (
@@ -273,6 +301,14 @@ def test_aggregates_over_a_join_with_a_table(tmp_path: Path, engine: EngineName)
     ]
     found, codes = answer(tmp_path, query, engine, e=lines(*events), prices=lines(*prices))
     assert (sorted(map(str, found)), codes) == (sorted(map(str, expected)), [])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_limits_of_a_union(tmp_path: Path, engine: EngineName) -> None:
+    """Case 181: LIMIT and OFFSET behind UNION ALL count through the rows of all its queries."""
+    query = "SELECT a FROM s UNION ALL SELECT a FROM t LIMIT 2 OFFSET 1"
+    found, codes = answer(tmp_path, query, engine, s=lines({"a": 1}, {"a": 2}), t=lines({"a": 3}))
+    assert (found, codes) == ([{"a": 2}, {"a": 3}], [])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -46,5 +46,19 @@ TYPE_OPERATORS: Mapping[str, InfixOperator] = {
 
 NAMED = {each.word: name for name, each in INFIX.items()} | {"|": "op:union"}
 """The function of an operator, by its word."""
+_MADE = {
+    **dict.fromkeys(("op:array", "op:array-of"), "an array"),
+    **{f"op:{kind}": f"a computed {kind}" for kind in ("element", "attribute", "document", "text", "comment")},
+    "op:object": "an object",
+}
+"""What the functions make that stand for constructors."""
 UNWRITTEN = frozenset(("op:in-order", "op:nodes", "op:typed", "op:convert", "op:empty-rank", "op:json-results"))
 """Functions that the parser makes of other notations and that have none themselves: they are printed as calls."""
+
+
+def shown_call(name: str) -> str:
+    """What a call is to whoever has written it: a function by its name, an operator by its word."""
+    if not name.startswith("op:"):
+        return f"'{name}()'"
+    operator = INFIX.get(name) or TYPE_OPERATORS.get(name)
+    return _MADE.get(name, "this expression") if operator is None else f"'{operator.word}'"

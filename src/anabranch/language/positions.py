@@ -5,8 +5,8 @@ Such a predicate depends on what stands beside a node, which matters to code tha
 So it is an `ast.Positional`, and every other is an `ast.Predicate`, which looks at one node at a time.
 
 The text of items has no type, so no path is ever a number.
-The value of a variable or of a user's function is known only with the data: there a predicate is positional, and
-decides for each value.
+The value of a variable, of a key of JSON or of a user's function is known only with the data: there a predicate is
+positional, and decides for each value.
 The items of a stream have no positions; on them such a predicate stays plain, and a number is an error of its item.
 """
 
@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.objects import POSTFIX
 from anabranch.language.rewrite import children, parts, rebuild
 from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
 
@@ -26,8 +27,8 @@ _ITEM = 2
 """How many steps below a stream an item stands; what is deeper counts as an item."""
 _THROUGH: Mapping[str, tuple[int, ...]] = {**dict.fromkeys(("data", "distinct-values"), (0,)), **GIVING}
 """Functions whose result is made of values of their arguments: by name, the places of these arguments."""
-_ANYTHING = ("op:call", "op:try", "op:convert", *HIGHER)
-"""Functions whose value may be whatever another function gives."""
+_ANYTHING = ("op:call", "op:try", "op:convert", *POSTFIX, *HIGHER)
+"""Functions whose value may be whatever another function gives, or what stands in JSON."""
 
 
 def with_positions(query: ast.Query) -> ast.Query:

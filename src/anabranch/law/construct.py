@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
@@ -32,7 +33,7 @@ from anabranch.stream.tree import (
 from anabranch.values.atomic import Atomic, measure_of, spell
 from anabranch.values.numbers import shown
 from anabranch.values.objects.json_text import json_lines, refuse_json
-from anabranch.values.objects.maps import JsonObject
+from anabranch.values.objects.maps import JsonArray, JsonObject
 from anabranch.values.sequences import NODES, Value, Values, atomize, operands
 
 _QNAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
@@ -202,7 +203,7 @@ def _spaced(values: Values) -> list[Attribute | Document | Child]:
     parts: list[Attribute | Document | Child] = []
     pending: list[Value] = []
     for value in (*values, None):
-        if isinstance(value, JsonObject):
+        if _holds_object(value):
             hint = "look its values up, as in $o.key, or give an object instead of the element"
             raise DynamicError("an object cannot stand in an element", code="XQTY0105", hint=hint)
         if value is not None and not isinstance(value, NODES):
@@ -214,6 +215,13 @@ def _spaced(values: Values) -> list[Attribute | Document | Child]:
         if value is not None:
             parts.append(value)
     return parts
+
+
+def _holds_object(value: Value | None) -> bool:
+    """Whether a value is an object, or an array, which stands for its members, with an object among them."""
+    if isinstance(value, JsonArray):
+        return any(map(_holds_object, chain.from_iterable(value.members)))
+    return isinstance(value, JsonObject)
 
 
 def _set(element: Element, name: Name, value: str, measure: Measure | None) -> None:

@@ -33,6 +33,7 @@ from anabranch.language.checks.unbounded import (
 )
 from anabranch.language.equalities import KeyPair, join_keys, tied_by_keys
 from anabranch.language.intervals import Bound, bounded
+from anabranch.language.operators import shown_call
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import bound_by, children, parts, with_expanded_names, with_part
 from anabranch.language.signatures import GIVING, HIGHER, SIGNATURES
@@ -371,8 +372,8 @@ class _Shape:
                         self.wait("a position in what comes of a stream", clause.span)
             case ast.Filter() if self.reads(expression):
                 self.wait("a position in what comes of a stream", expression.span)
-            case ast.Call(name) if self.reads(expression) and not name.startswith("op:"):  # what users write
-                self.wait(f"'{name}()' over a whole stream", expression.span)
+            case ast.Call(name) if self.reads(expression):
+                self.wait(f"{shown_call(name)} over a whole stream", expression.span)
             case _ if self.reads(expression):
                 self.wait("a stream inside this expression", expression.span)
             case _:

@@ -16,8 +16,9 @@ from anabranch.language import ast
 from anabranch.language.objects import LOOKUP, MEMBER
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.parsing.cursor import MAX_DIGITS
+from anabranch.language.rewrite import parts
 from anabranch.sql.conditions import CONDITIONS, OPERATORS, SqlConditions
-from anabranch.sql.functions import CASTS, CLOCKS, EXTRACTS, FUNCTIONS, TRIMS, call, date_of
+from anabranch.sql.functions import CASTS, CLOCKS, DATE_PARTS, EXTRACTS, FUNCTIONS, TRIMS, call, date_of, moment_of
 from anabranch.sql.scope import GroupedKey, SqlScope, kind_of, names_of
 from anabranch.sql.times import TYPES, TimeColumns, bare, duration_literal, interval_of, time_text
 from anabranch.values.operators import ArithmeticOperator
@@ -54,6 +55,8 @@ class SqlExpressions(SqlConditions):
         """A value that is compared or computed with: a column that is a time becomes one."""
         value = self.value(node, scope)
         kind = self.times.type_of(bare(node))
+        if kind == "xs:date":
+            return moment_of(value, value.span)
         return value if kind is None else call(kind, (value,), value.span)
 
     def value(self, node: exp.Expr, scope: SqlScope) -> ast.Expression:
@@ -251,7 +254,8 @@ class SqlExpressions(SqlConditions):
         if len(found) < function.needed or None in found:
             raise self.error(f"{kind_of(node)} takes more arguments", node)
         values = [self.operand(each, scope) for each in found if each is not None]
-        if not strict or (function.of_nothing is None and all(isinstance(each, ast.Number) for each in values[1:])):
+        plain = function.of_nothing is None and not (function.repeats and _is_large(values[0]))
+        if not strict or (plain and all(isinstance(each, ast.Number) for each in values[1:])):
             return function.build(values, span)
         return self._strict(values, lambda given: function.build(given, span), span)
 
@@ -306,6 +310,11 @@ class SqlExpressions(SqlConditions):
     def _extracted(self, node: exp.Extract, scope: SqlScope, span: Span) -> ast.Expression:
         self.check_args(node, ("this", "expression"))
         part = str(node.this.name).upper()
+        if part in DATE_PARTS and names_of(node.expression) is not None:  # whose text may be a date
+            values = [self.value(node.expression, scope)]
+            return self._strict(
+                values, lambda found: call(f"{EXTRACTS[part]}-from-date", (date_of(found, span),), span), span
+            )
         moment = call("xs:dateTime", (self.value(node.expression, scope),), span)
         if part == "EPOCH":
             since = call("xs:dateTime", (ast.String(_EPOCH, span=span),), span)
@@ -328,6 +337,11 @@ class SqlExpressions(SqlConditions):
 
 def _names_in(node: exp.Expr) -> list[str]:
     return [each.name for each in node.find_all(exp.Identifier)]
+
+
+def _is_large(value: ast.Expression) -> bool:
+    """Whether a value is more than a column, or an aggregate of one."""
+    return sum(1 for _ in parts(value)) > 12
 
 
 def _may_be_null(value: ast.Expression) -> bool:

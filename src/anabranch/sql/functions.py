@@ -27,6 +27,8 @@ class ScalarFunction:
     """What the expression gives where its first argument is nothing; None for nothing."""
     needed: int = 1
     """How many of the arguments must be there."""
+    repeats: bool = False
+    """Whether the expression has its first argument several times, which then is a name, or little else."""
 
 
 def call(name: str, arguments: Sequence[ast.Expression], span: Span) -> ast.Call:
@@ -51,21 +53,53 @@ def date_of(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
     return call("xs:date", (_BEFORE_TIME((text,), span),), span)
 
 
+def moment_of(value: ast.Expression, span: Span) -> ast.Expression:
+    """The dateTime that a text spells, or the midnight of the date that it spells."""
+    is_moment = call("contains", (value, ast.String("T", span=span)), span)
+    midnight = call("xs:dateTime", (call("xs:date", (value,), span),), span)
+    return ast.If(is_moment, call("xs:dateTime", (value,), span), midnight, span=span)
+
+
 def _replaced(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
-    return call("replace", (*arguments, ast.String("q", span=span)), span)  # as it is written, not as a pattern
+    text, old, _ = arguments
+    replaced = call("replace", (*arguments, ast.String("q", span=span)), span)  # as it is written, not as a pattern
+    if isinstance(old, ast.String) and old.value:
+        return replaced
+    nothing = ast.Comparison("=", old, ast.String("", span=span), span=span)  # which is nowhere
+    return ast.If(nothing, call("string", (text,), span), replaced, span=span)
 
 
 def _left(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    """The first characters; all but the last ones where the length is negative."""
     text, length = arguments
-    return call("substring", (text, ast.Number("1", span=span), length), span)
+    but = ast.Arithmetic(call("string-length", (text,), span), (("+", length),), span=span)
+    return call("substring", (text, ast.Number("1", span=span), _unless_negative(length, length, but, span)), span)
 
 
 def _right(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    """The last characters; all but the first ones where the length is negative."""
     text, length = arguments
-    start = ast.Arithmetic(
-        call("string-length", (text,), span), (("-", length), ("+", ast.Number("1", span=span))), span=span
-    )
-    return call("substring", (text, start), span)
+    one = ast.Number("1", span=span)
+    start = ast.Arithmetic(call("string-length", (text,), span), (("-", length), ("+", one)), span=span)
+    but = ast.Arithmetic(one, (("-", length),), span=span)
+    return call("substring", (text, _unless_negative(length, start, but, span)), span)
+
+
+def _unless_negative(
+    value: ast.Expression, usual: ast.Expression, otherwise: ast.Expression, span: Span
+) -> ast.Expression:
+    """One expression where a value is negative, and the usual one where it is not, as no literal is."""
+    if isinstance(value, ast.Number):
+        return usual
+    negative = ast.Comparison("<", value, ast.Number("0", span=span), span=span)
+    return ast.If(negative, otherwise, usual, span=span)
+
+
+def _rounded(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
+    """XQuery rounds what lies in the middle up, and SQL away from zero (LAWS 8.4)."""
+    value, *digits = arguments
+    opposite = call("round", (ast.Negation(value, span=span), *digits), span)
+    return _unless_negative(value, call("round", arguments, span), ast.Negation(opposite, span=span), span)
 
 
 def _position(arguments: Sequence[ast.Expression], span: Span) -> ast.Expression:
@@ -87,7 +121,7 @@ FUNCTIONS: Mapping[type[exp.Expr], ScalarFunction] = {
     exp.Replace: ScalarFunction(("this", "expression", "replacement"), _replaced, "", 3),
     exp.Translate: ScalarFunction(("this", "from_", "to"), _named("translate"), "", 3),
     exp.Abs: ScalarFunction(("this",), _named("abs")),
-    exp.Round: ScalarFunction(("this", "decimals"), _named("round")),
+    exp.Round: ScalarFunction(("this", "decimals"), _rounded, repeats=True),
     exp.Floor: ScalarFunction(("this",), _named("floor")),
     exp.Ceil: ScalarFunction(("this",), _named("ceiling")),
     exp.Sqrt: ScalarFunction(("this",), _named("math:sqrt")),
@@ -121,5 +155,7 @@ EXTRACTS: Mapping[str, str] = {
     "MINUTE": "minutes",
     "SECOND": "seconds",
 }
+DATE_PARTS = ("YEAR", "MONTH", "DAY")
+"""Those that a date has as well."""
 CLOCKS = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 """Functions that ask for the time; so does the anonymous NOW()."""

@@ -3,12 +3,13 @@
 JSON has no times, only texts that spell them; a column is taken for a time where the query uses it as one (LAWS 8.5):
 beside an INTERVAL, or compared with or subtracted from a TIMESTAMP, a DATE, the bound of a window whose size is an
 interval, or a column that is one.
+A DATE is its midnight beside an INTERVAL, and where it meets a column or another time than a DATE.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -96,6 +97,8 @@ class TimeColumns:
         self._key, self._is_bound = key, is_bound
         self._above: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._types: dict[tuple[str, ...], str] = {}
+        self._midnights: set[int] = set()
+        """The nodes of the dates that are midnights."""
         found: list[tuple[tuple[str, ...], str]] = []
         for node in nodes if any(isinstance(each, _TIMELY) for each in nodes) else ():
             if not isinstance(node, _OF_OPERANDS):
@@ -103,6 +106,7 @@ class TimeColumns:
             for operands in _compared(node):
                 found += self._tie(operands)
             if isinstance(node, exp.Add | exp.Sub) and _has_interval(node):
+                self._midnights.update(id(each) for each in map(bare, (node.left, node.right)) if _is_date(each))
                 found += [(name, "xs:dateTime") for each in (node.left, node.right) if (name := key(bare(each)))]
             elif isinstance(node, COMPARISONS) and any(_is_interval(each) for each in node.iter_expressions()):
                 sides = [bare(each) for each in node.iter_expressions()]
@@ -114,24 +118,33 @@ class TimeColumns:
                 self._types[root_name] = kind
 
     def type_of(self, node: exp.Expr) -> str | None:
-        """The type of a column that is a time; None for others."""
+        """The type of a column that is a time, or of a date that is a midnight; None for others.
+
+        A column that is an `xs:date` meets dates only: it may be a date or a dateTime, and counts as its moment.
+        """
+        if id(node) in self._midnights:
+            return "xs:dateTime"
         name = self._key(node) if self._types else None
         return None if name is None else self._types.get(self._root(name))
 
-    def _tie(self, operands: Iterable[exp.Expr]) -> Iterator[tuple[tuple[str, ...], str]]:
+    def _tie(self, operands: Sequence[exp.Expr]) -> Iterator[tuple[tuple[str, ...], str]]:
         """Note that operands are compared; gives what is known of the columns among them."""
         names: list[tuple[str, ...]] = []
         kinds: set[str] = set()
+        told: set[str] = set()
         for each in map(bare, operands):
             base = _base(each)
             if (name := self._key(base)) is not None:
                 names.append(name)
             if (kind := self._kind(each)) is not None:
                 kinds.add(kind)
+                told.add("xs:date" if _is_date(base) else kind)  # as what meets a date and a day may be
+        if names or len(kinds) > 1:
+            self._midnights.update(id(each) for each in map(bare, operands) if _is_date(each))
         for one, other in pairwise(names):
             self._above[self._root(one)] = self._root(other)
         for name in names[:1]:
-            for kind in sorted(kinds):
+            for kind in sorted(told):
                 yield name, kind
 
     def _kind(self, node: exp.Expr) -> str | None:
@@ -161,6 +174,11 @@ def _compared(node: exp.Expr) -> Iterator[tuple[exp.Expr, ...]]:
             yield node.this, *node.expressions
         case _ if isinstance(node, COMPARISONS) or (isinstance(node, exp.Sub) and not _has_interval(node)):
             yield node.left, node.right
+
+
+def _is_date(node: exp.Expr) -> bool:
+    """Whether an operand is a DATE by its writing."""
+    return isinstance(node, exp.Cast) and TYPES.get(node.to.this) == "xs:date"
 
 
 def bare(node: exp.Expr) -> exp.Expr:

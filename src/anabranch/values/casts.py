@@ -12,7 +12,7 @@ from functools import partial
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import Atomic, JsonNumber, Untyped, kind_of, read_boolean, spell, to_double
 from anabranch.values.instants import DAY
-from anabranch.values.numbers import shown
+from anabranch.values.numbers import exact_number, shown
 from anabranch.values.times import (
     DURATIONS,
     TIMES,
@@ -50,10 +50,18 @@ def _finite(value: float, name: str) -> float:
     return value
 
 
+def _exact(number: JsonNumber, name: str) -> Decimal:
+    """The value that a number of JSON spells, where it is one of xs:double."""
+    exact = exact_number(number)
+    assert exact is not None, "JSON was read as a number"
+    _finite(float(exact), name)
+    return exact
+
+
 def _integer(value: Atomic) -> int:
     match value:
         case JsonNumber():
-            return int(_finite(to_double(value), "integer"))
+            return int(_exact(value, "integer"))
         case str():
             return int(_digits(_INTEGER, value, "integer"))
         case float():
@@ -67,7 +75,7 @@ def _integer(value: Atomic) -> int:
 def _decimal(value: Atomic) -> Decimal:
     match value:
         case JsonNumber():
-            return Decimal(_finite(to_double(value), "decimal"))
+            return _exact(value, "decimal")
         case str():
             return Decimal(_digits(_DECIMAL, value, "decimal"))
         case float():
@@ -86,6 +94,8 @@ def _double(value: Atomic) -> float:
 
 def _boolean(value: Atomic) -> bool:
     match value:
+        case JsonNumber():
+            return bool(exact_number(value))
         case str():
             return read_boolean(value)
         case int() | Decimal() | float():

@@ -52,9 +52,11 @@ def _unit(given: str) -> TimeUnit:
 def declared_slack(given: Given, time: Path | None, key: str = "'slack'") -> Fraction:
     """The slack: a number, or a duration."""
     length = length_seconds(given) if isinstance(given, str) else None
-    if length is not None:
-        return length
-    return _number(given, key, "a number, or a duration such as PT5S") / per_second(time)
+    if length is None:
+        length = _number(given, key, "a number, or a duration such as PT5S") / per_second(time)
+    if length < 0:  # an item that is as old as the one before it would be late
+        raise UsageError(f"{key} is how late items may come: '{given}' is below 0")
+    return length
 
 
 def declared_origin(given: Given, time: Path | None, key: str = "'origin'") -> Fraction:

@@ -256,7 +256,10 @@ class _Checker(PathChecker):
                 return self.source(expression, scope)
             case ast.Sequence(items):
                 known = [self.visit(each, scope) for each in items]
-                return known[0] if len(known) == 1 else Known(flowing=any(each.flowing for each in known))
+                if len(known) == 1:
+                    return known[0]
+                flowing = [each for each in known if each.flowing]
+                return Known(flowing=bool(flowing), looped=bool(flowing) and all(each.looped for each in flowing))
             case ast.Call():
                 return self.call(expression, scope)
             case ast.InlineFunction(parameters, body):

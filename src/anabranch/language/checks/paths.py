@@ -13,6 +13,7 @@ from anabranch.language.checks.streams import UNKNOWN, Known, Position, Scope
 from anabranch.language.checks.unbounded import is_loop, qualified
 from anabranch.language.positions import asks_position
 from anabranch.language.printer import print_path
+from anabranch.language.signatures import SIGNATURES
 from anabranch.language.versions import is_closed, value_past
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
@@ -21,6 +22,8 @@ _DEEPEST = 200
 """How far down positions are followed; no input is deeper, and longer paths must not cost more than their length."""
 _ITEM = 2
 """How many names lead from a stream's document to an item."""
+_VALUES_OF_JSON = {"true": "true()", "false": "false()", "null": "()"}
+"""What who writes JSON means by a name, as XQuery writes it."""
 _PATHS = (ast.Path, ast.Filter, ast.Variable, ast.Source, ast.ContextItem, ast.Root)
 
 
@@ -52,6 +55,13 @@ class ItemNames:
     def path(self, stream: str) -> str:
         """The path that leads to the items."""
         return f'stream("{stream}")/{self.root}/{self.items[0] if len(self.items) == 1 else "*"}'
+
+
+def _meant(name: str, step: ast.Step) -> str | None:
+    """What a path may have been meant for: a value of JSON, or a function, whose `#` here asks for versions."""
+    if any(isinstance(each, ast.Qualifier) for each in step.tail) and name in SIGNATURES:
+        return f"function($x) {{ {name}($x) }}"
+    return _VALUES_OF_JSON.get(name)
 
 
 class PathChecker(ABC):
@@ -162,6 +172,8 @@ class PathChecker(ABC):
         right = names.path(source.name)
         if names.agreed:
             hint = f"its items are {right}, unless '--root' and '--item' or the site's 'root' and 'item' name them"
+            if (meant := _meant(position[0], step)) is not None:
+                hint = f"a name alone is a path: write {meant}"
             raise self.error(message, step.span, "XPST0005", hint)
         if source.name not in self.warned:  # a step further down lacks the same name
             self.warned.add(source.name)

@@ -99,6 +99,11 @@ def key_of_step(step: str) -> str | None:
     return _cached_key(step) if len(step) <= LONGEST_NAME else _key(step)
 
 
+def is_name(text: str) -> bool:
+    """Whether a text is a name of XML without a prefix."""
+    return _NAME.fullmatch(text) is not None
+
+
 def named(step: str) -> str:
     """A step as it is written in a query or a setting, as a name of XML; `@` stands in front of an attribute."""
     return step if _NAME.fullmatch(step.removeprefix("@")) else step_of_key(step)

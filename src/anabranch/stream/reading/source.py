@@ -25,6 +25,7 @@ from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.json_names import is_name
 from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import ElementReader, Format
@@ -102,6 +103,9 @@ class Source:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Location.of(self.path))
         object.__setattr__(self, "more", tuple(map(Location.of, self.more)))
+        for what, name in (("root", self.root), ("item", self.item)):
+            if name is not None and not is_name(name):
+                raise UsageError(f"'{what}' takes the name of an element, not '{name}'", hint="as in orders")
         if self.http is not None and self.format == "auto":
             if self.schema is not None:
                 raise UsageError(
