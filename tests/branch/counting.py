@@ -14,8 +14,8 @@ import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
 from anabranch.branch.panes.opening import windows_of
-from anabranch.branch.panes.panes import PaneState, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
+from anabranch.branch.panes.state import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.columnar.items import untemplated as guided
@@ -33,7 +33,7 @@ from anabranch.law import Answer, evaluate
 from anabranch.law.inputs import stream_input
 from anabranch.runtime.standing import standing
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
-from anabranch.stream.limits import Limits
+from anabranch.stream.limits import NO_CAPS, CostCaps, Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter
 from anabranch.stream.reading.parse import parse_root
@@ -56,6 +56,10 @@ class Found:
     """How many ranges had to be counted again."""
     shown: int = 0
     """How many entries were shown one by one."""
+    most: int = 0
+    """The largest number of panes that were remembered between epochs."""
+    capped: str | None = None
+    """Why the query has ended, where it held too much."""
 
     def piece(self, text: str) -> None:
         self.pieces.append(text)
@@ -119,13 +123,20 @@ class Stream:
         checked = check(parse(query), query).query
         return pane_plan(standing(checked), Fraction(self.slack), Fraction(self.origin))
 
-    def by_panes(self, query: str, plan: PanePlan, random: Random, ends: bool = True) -> tuple[str, Found]:
+    def by_panes(
+        self, query: str, plan: PanePlan, random: Random, ends: bool = True, caps: CostCaps = NO_CAPS
+    ) -> tuple[str, Found]:
         """The answer put together from ranges and epochs of random lengths."""
-        ((text, found),) = self.together([plan], random, ends)
+        ((text, found),) = self.together([plan], random, ends, caps)
         return text, found
 
-    def together(self, plans: Sequence[PanePlan], random: Random, ends: bool = True) -> list[tuple[str, Found]]:
-        """The answers of several queries that are counted together, the last of which may come and go."""
+    def together(
+        self, plans: Sequence[PanePlan], random: Random, ends: bool = True, caps: CostCaps = NO_CAPS
+    ) -> list[tuple[str, Found]]:
+        """The answers of several queries that are counted together, the last of which may come and go.
+
+        With `caps`, it ends when one of them does.
+        """
         found = [Found() for _ in plans]
         state: BranchState | None = None
         ranges = cut(self.items, random)
@@ -134,13 +145,19 @@ class Stream:
             before: dict[int, PaneState] = {} if state is None else unpack(state, "q")
             group = PaneGroup()
             for number, plan in enumerate(plans):
-                group.add(number, windows_of(plan)(plan, "q", self.stream, before.get(number), found[number]))
+                given = plan, "q", self.stream, before.get(number), found[number]
+                group.add(number, windows_of(plan)(*given, caps=caps))
             for start, data in epoch:
                 self._take_range(plans, group, start, data, random, found)
             for number in range(len(plans)):
                 if ends and not ranges:
                     group.of(number).end_of(0)
             group.close(range(len(plans)))
+            for number, each in enumerate(found):
+                each.most = max(each.most, group.of(number).held)
+                each.capped = group.of(number).capped
+            if any(each.capped for each in found):
+                break
             state = BranchState.from_bytes(pack(group.save()).to_bytes())
         texts = ["".join(each.pieces) for each in found]
         frames = [each.standing for each in plans]

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.state import PaneState, pack, unpack
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from branch.counting import Found, Stream, one_clock

@@ -132,6 +132,36 @@ def test_windows_are_answered_as_long_as_they_hold_no_more(tmp_path: Path) -> No
     assert ended(trunk) == {"wide": HELD.replace("50", "40")}
 
 
+def test_windows_are_answered_in_front_of_one_that_holds_too_many_panes(tmp_path: Path) -> None:
+    """LAWS cases 172 and 173: neither epochs nor shards nor tasks show in where it ends."""
+    queries = {
+        "groups": 'for $w in stream("s")/r/p |t diff 10| for $o in $w group by $k := $o/k '
+        'return <g k="{ $k }">{ count($o) }</g>',
+        "sessions": 'for $w in stream("s")/r/p |t gap 10 by k| return <s k="{ $w[1]/k }">{ count($w) }</s>',
+        "stretches": 'for $w in stream("s")/r/p |t diff 60 step 7| return <n>{ count($w) }</n>',
+        "few": 'for $w in stream("s")/r/p |t diff 10| for $o in $w group by $k := $o/v '
+        'return <g k="{ $k }">{ count($o) }</g>',
+    }
+    sources = streams(tmp_path)
+    keys = [number // 10 if number < 30 else number // 2 for number in range(sized(ITEMS, fast=60))]
+    (tmp_path / "s").write_text("".join(f"<p><t>{t}</t><k>{k}</k><v>{t % 2}</v></p>\n" for t, k in enumerate(keys)))
+    found: list[tuple[dict[str, str], dict[str, str]]] = []
+    for seed, size in enumerate((1 << 20, sized(300, fast=700))):
+        trunk = BareTrunk(tmp_path / str(seed), sources, Random(seed), finite=False)
+        trunk.caps = dict.fromkeys(queries, CostCaps(held=4))
+        trunk.run(queries, (size,), (1, 2))
+        found.append((ended(trunk), {name: trunk.answer(name) for name in queries}))
+    assert all(each == found[0] for each in found)
+    why, answers = found[0]
+    assert why == dict.fromkeys(
+        ("groups", "sessions", "stretches"), "it holds more than 4 panes of its windows; 'max_held' allows more"
+    )
+    assert answers["groups"] == '<g k="0">10</g><g k="1">10</g><g k="2">10</g>'
+    assert answers["sessions"] == '<s k="0">10</s><s k="1">10</s>'
+    assert answers["stretches"] == ""
+    assert answers["few"] == '<g k="0">5</g><g k="1">5</g>' * (len(keys) // 10 - 1)
+
+
 @pytest.mark.mass
 def test_others_do_not_notice(tmp_path: Path) -> None:
     """A hundred beside one that costs much are answered as without it, and nothing is left of it."""

@@ -35,6 +35,9 @@ from anabranch.stream.limits import NO_CAPS, CostCaps
 from anabranch.stream.reading.json_items import item_text
 from anabranch.values.sequences import Value
 
+NODES = "nodes of its streams"
+"""What a query holds that remembers its items."""
+
 
 class AnswerWriter:
     """Writes the answers of one query; adjacent values are separated by a space, across epochs too."""
@@ -100,8 +103,13 @@ class AnswerWriter:
 
     def holds(self, nodes: int) -> None:
         """Hear how many nodes the query holds, behind an element."""
+        if nodes > self.room:
+            self.overflows(NODES)
+
+    def overflows(self, held: str) -> None:
+        """End the answer of a query that holds too much of something."""
         if not self.over:
-            self._end(self._caps.why_held(nodes))
+            self._end(self._caps.why_held(held))
 
     @property
     def room(self) -> float:

@@ -45,7 +45,7 @@ class CostCaps:
     """What one subscription of a run may take before it ends by name (LAWS 2.9); None: as much as it likes."""
 
     held: int | None = None
-    """The nodes that it holds at a time."""
+    """The nodes that it holds at a time, or what it keeps in their place."""
     overruns: int | None = None
     """Its evaluations that take more steps than they may."""
 
@@ -54,11 +54,11 @@ class CostCaps:
             if (found := getattr(self, each.name)) is not None and found < 1:
                 raise UsageError(f"the cap '{each.name}' must be at least 1")
 
-    def why_held(self, held: int) -> str | None:
-        """Why a subscription ends that holds so many nodes; None where it goes on."""
-        if self.held is None or held <= self.held:
+    def why_held(self, held: str) -> str | None:
+        """Why a subscription ends that holds too much of something; None where it may hold as much as it likes."""
+        if self.held is None:
             return None
-        return f"it holds more than {self.held:,} nodes of its streams; 'max_held' allows more"
+        return f"it holds more than {self.held:,} {held}; 'max_held' allows more"
 
     def why_overrun(self, overruns: int) -> str | None:
         """Why a subscription ends that has had so many overruns; None where it goes on."""

@@ -138,6 +138,17 @@ class GrowingBranch(Merged):
     def _moment(self, place: Place, came: tuple[str, TakenItem] | None = None) -> None:
         found = {id: loop.drained() for id, loop in self._loops.items()}
         self._showing.show(self._machine.moment(self._now, place, came, found), goes_on=self._may_end)
+        self._check_load()
+
+    def _check_load(self) -> None:
+        """End the query behind a moment with which it holds too much (LAWS 2.9); that moment is shown."""
+        caps = self._member.caps
+        if caps.held is None or self._machine.load + sum(each.load for each in self._loops.values()) <= caps.held:
+            return
+        self._showing.over(self._now)
+        self._ended = caps.why_held("nodes and entries of its display")
+        if self._ended is not None:
+            self.aborted[self._member.key] = self._ended
 
     def _finish(self) -> None:
         """A query that fails when all inputs have ended has no answer."""

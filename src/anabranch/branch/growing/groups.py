@@ -44,11 +44,17 @@ class _GroupAggregate:
 
     def __init__(self, function: str) -> None:
         self._function = function
+        self._grows = not fold(function, ARRIVALS).is_small
         self._shares: list[EntryShare] = []
         self._kept: Fold | None = None
         """The fold of all shares, where they cannot be reduced to a few."""
         self._failed: tuple[str, str | None] | None = None
         self._value: Values | DynamicError | None = None
+
+    @property
+    def kept(self) -> int:
+        """How many shares it keeps, where each value adds one."""
+        return len(self._shares) if self._grows else 0
 
     def put(self, item: int, values: Values) -> None:
         """Add the values of an item, which comes behind all others."""
@@ -119,6 +125,11 @@ class _ItemGroup:
     """The values of the variables that the result needs as they are."""
     items: int = 0
 
+    @property
+    def kept(self) -> int:
+        """How many values it keeps for aggregates that need all of them."""
+        return sum(each.kept for each in self.aggregates)
+
 
 class GroupSource(GrowingSource):
     """The groups of a stream as entries; `item` gives the stream with one item, and `entries` numbers the groups."""
@@ -142,6 +153,8 @@ class GroupSource(GrowingSource):
         self._touched: dict[int, None] = {}
         self._taken = -1
         """The last item that was taken."""
+        self.values = 0
+        """How many values it keeps for aggregates that need all of them."""
 
     def again(self, changed: Changed) -> Collection[int]:
         """The groups of the items that have come."""
@@ -170,10 +183,12 @@ class GroupSource(GrowingSource):
                 self._give(evaluator, each, aggregate, env, number)
 
     def _give(self, evaluator: Evaluator, each: GroupFold, aggregate: _GroupAggregate, env: Env, number: int) -> None:
+        before = aggregate.kept
         try:
             aggregate.put(number, evaluator.apart(lambda: evaluator.value(each.argument, env)))
         except DynamicError as error:
             aggregate.fail(error)
+        self.values += aggregate.kept - before
 
     def _group(self, keys: tuple[Atomic | None, ...]) -> _ItemGroup:
         identity = tuple(map(group_identity, keys))
@@ -259,6 +274,7 @@ class GroupSource(GrowingSource):
             group.items = items
             for each, saved in zip(group.aggregates, aggregates, strict=True):
                 each.restore(saved)
+            self.values += group.kept - (self._groups[entry].kept if entry in self._groups else 0)
             self._groups[entry] = group
             self._numbers[tuple(map(group_identity, group.keys))] = entry
 

@@ -228,6 +228,12 @@ class GrowingDisplay(ShownQuery):
         """How many items, windows and groups it keeps something of."""
         return sum(len(each.kept) for each in self._entries.values())
 
+    @property
+    def load(self) -> int:
+        """What bounds of a subscription count (LAWS 2.9): also the values that groups and the past keep one by one."""
+        versions = sum(len(each.versions) for each in self.histories.values())
+        return self.held + versions + sum(each.values for each in self._groups)
+
     # --- state --------------------------------------------------------------------------------------------
 
     @property

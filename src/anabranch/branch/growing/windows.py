@@ -126,6 +126,11 @@ class WindowLoop:
         """How many items open windows hold."""
         return len({each.kept.number for each in self._operator.held()})
 
+    @property
+    def load(self) -> int:
+        """How many nodes open windows hold."""
+        return sum(count for _, count in self._operator.loads())
+
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the open windows."""
         memory, tables = self._operator.save()

@@ -16,8 +16,8 @@ import numpy as np
 
 from anabranch.aggregates.written import partial_to_json
 from anabranch.branch.futures import NEVER, digest
-from anabranch.branch.panes.panes import PaneState
 from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.state import PaneState
 from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.panes.kernels import totals
 from anabranch.columnar.panes.rows import MOST_PANES, Rows
@@ -28,6 +28,8 @@ def future_of(plan: PanePlan, state: PaneState, progress: WindowProgress) -> str
     query, meta = plan.query, state.meta
     if plan.sending is not None or (query.is_timed and progress.now is None):
         return NEVER
+    if meta["over"] is not None or meta.get("crowded") is not None:
+        return NEVER  # it ends soon, and what it does not need for that it has dropped
     if query.is_session:
         return _sessions(plan, state, progress)
     step, size = query.panes.step, query.panes.size

@@ -15,7 +15,8 @@ import numpy as np
 from anabranch.branch.futures import NEVER
 from anabranch.branch.panes.closing import close_together
 from anabranch.branch.panes.futures import future_of
-from anabranch.branch.panes.panes import PaneState, PaneWindows
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.state import PaneState
 from anabranch.columnar.panes.counted import CountedRange
 from anabranch.columnar.panes.rows import GroupPane, Rows, together
 from anabranch.columnar.scan.kernels import Indices

@@ -25,9 +25,10 @@ from anabranch.algebra.sliding import Sliding
 from anabranch.branch.panes.bounds import ClosedBounds
 from anabranch.branch.panes.columns import ClosedWindows, ListedWindows, PaneColumns, arranged, written, written_sizes
 from anabranch.branch.panes.keys import KeyBook, NumberedKeys
-from anabranch.branch.panes.panes import PaneState, PaneWindows
+from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import AggregateValue
+from anabranch.branch.panes.state import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.keys import Key, error_of
@@ -39,6 +40,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import KnownGroup, Units
+from anabranch.stream.limits import NO_CAPS, CostCaps
 
 GROUPS_AT_ONCE = 1 << 16
 """The number of groups that are answered at a time, if these are of several windows."""
@@ -126,8 +128,9 @@ class GroupedWindows(PaneWindows):
         out: Output,
         functions: Mapping[str, PythonFunction] | None = None,
         documents: Mapping[str, Input] | None = None,
+        caps: CostCaps = NO_CAPS,
     ) -> None:
-        super().__init__(plan, name, stream, state, out, functions, documents)
+        super().__init__(plan, name, stream, state, out, functions, documents, caps)
         self._book = KeyBook(plan.kinds, () if state is None else state.keys)
 
     def numbered(self, keys: Sequence[Key]) -> Indices:
@@ -142,10 +145,10 @@ class GroupedWindows(PaneWindows):
         rows, others = self._parted()
         panes, counts = self._panes_there(rows, others)
         behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        for begins, ends, numbers in self._complete(panes, self._ended):
-            sizes = behind[ends.astype(np.int64)] - behind[begins.astype(np.int64)]
+        for found in self._complete(panes, self._ended, behind):
+            sizes = found.sizes(behind)
             for first, last in bounded(sizes, GROUPS_AT_ONCE):
-                self._answer_windows(rows, others, numbers[first:last].tolist(), int(sizes[first:last].sum()))
+                self._answer_windows(rows, others, found.numbers[first:last].tolist(), int(sizes[first:last].sum()))
         step = self._panes_of.step
         left = ManyPanes.of(
             (0, key, number, pane)
@@ -156,6 +159,7 @@ class GroupedWindows(PaneWindows):
         still_open = rows.at(rows.panes >= min(self._next * step, MOST_PANES))
         self.rows = together([still_open, *left.rows.values()], self.paths)
         self._odd = {(key, number): pane for _, key, number, pane in left.odd}
+        self._drop_unanswered()
 
     def _answer_early(self, spans: Sequence[Sequence[int]], numbers: Sequence[int]) -> None:
         others: dict[int, dict[int, Pane]] = {}

@@ -25,12 +25,13 @@ LAWS 1.2, because items of several partitions lie between each other, this is no
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,19 +41,19 @@ from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import EARLIEST, Panes
 from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.bounds import ClosedBounds
+from anabranch.branch.panes.cap import PANES, FoundWindows, WindowCap, windows_over
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import JsonLine, WindowResult, in_units
+from anabranch.branch.panes.state import PaneState
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.counted import Counted
-from anabranch.columnar.panes.keys import Key, key_table, keys_of
+from anabranch.columnar.panes.keys import Key
 from anabranch.columnar.panes.rows import MOST_PANES, GroupPane, ManyPanes, Numbered, Pane, Rows, together
-from anabranch.columnar.panes.spans import find_windows, window_spans
 from anabranch.columnar.scan.kernels import Indices
-from anabranch.errors import DynamicError, StateError
+from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evaluate import Known
 from anabranch.law.inputs import Input
@@ -61,11 +62,10 @@ from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.units import Units
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import Accent, Doubt, Place
+from anabranch.stream.limits import NO_CAPS, CostCaps
 from anabranch.stream.path import Path
 from anabranch.values.sequences import Values
 
-_AT_ONCE = 1 << 16
-"""The number of windows that are answered at a time."""
 _FAR = 1 << 62
 
 
@@ -94,12 +94,14 @@ class PaneWindows:
         out: Output,
         functions: Mapping[str, PythonFunction] | None = None,
         documents: Mapping[str, Input] | None = None,
+        caps: CostCaps = NO_CAPS,
     ) -> None:
         self.plan = self._plan = plan
         self._name = name
         self._stream = stream
         self._out = out
-        self._answers = AnswerWriter(name, out)
+        self._answers = AnswerWriter(name, out, caps)
+        self._cap = WindowCap(self._answers.room)
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths) if state is None else state.rows
         """The panes that are remembered; those that are taken in are merged into them before windows close."""
@@ -119,6 +121,7 @@ class PaneWindows:
             self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
             self._answers.restore(state.meta["answers"])
+            self._cap.over = state.meta.get("over")
             self._next_early = state.meta["early"]
             self._early = {at: pane for at, pane in state.odd if pane.is_early}
             self._odd = {at: pane for at, pane in state.odd if not pane.is_early}
@@ -248,16 +251,17 @@ class PaneWindows:
         rows = None if write is None else self._merged_rows()
         if write is None or rows is None:
             self._close_one_by_one(ended)
-            return
-        for begins, ends, numbers in self._complete(rows.panes, ended):
-            write(PaneColumns(rows, self._plan.seen.calls, begins, ends), numbers)
-        self._keep_open(rows)
+        else:
+            for found in self._complete(rows.panes, ended):
+                write(PaneColumns(rows, self._plan.seen.calls, found.begins, found.ends), found.numbers)
+            self._keep_open(rows)
+        self._drop_unanswered()
 
     def closing(self, last_pane: int) -> JointClose | None:
         """The windows up to a pane, to be closed with those of others (`closing.py`); None where it cannot be done."""
         panes, ended, last = self._panes_of, self._ended, last_pane // self._panes_of.step + 1
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
-        shape = self.plan.shape
+        shape = None if panes.size > self._cap.room else self.plan.shape
         if shape is None or self._odd or self._early or not is_near or self._result is not self.plan.result:
             return None
         return JointClose(shape, self._next, last if ended is None else min(ended, last), panes.size, panes.step)
@@ -288,20 +292,23 @@ class PaneWindows:
 
     def _close_early(self) -> None:
         """Answer windows that begin before those of plain numbers do; they end before all others."""
-        reached = self._reached
-        if not self._early or reached is None:
+        if not self._early:
             return
-        panes, numbers = self._panes_of, sorted({number for _, number in self._early})
-        ended = 0 if reached == math.inf else min(0, self._plan.extent.behind(Fraction(reached)))
-        k, count = self._next_early, _AT_ONCE
-        while count == _AT_ONCE:
-            begins, ends, found = np.empty((3, _AT_ONCE), object)
-            count, k = window_spans(numbers, k, ended, panes.size, panes.step, begins, ends, found)
-            spans = zip(begins[:count].tolist(), ends[:count].tolist(), strict=True)
-            if count:
-                self._answer_early([numbers[slice(*span)] for span in spans], found[:count].tolist())
+        reached, of = self._reached, self._panes_of
+        ended = EARLIEST if reached is None else 0
+        if reached is not None and reached != math.inf:
+            ended = min(0, self._plan.extent.behind(Fraction(reached)))
+        counts = Counter(number for _, number in self._early)
+        numbers = sorted(counts)
+        behind = np.cumsum([0, *(counts[each] for each in numbers)])
+        for found in self._answered(numbers, self._next_early, ended, behind):
+            spans = zip(found.begins.tolist(), found.ends.tolist(), strict=True)
+            if len(found.numbers):
+                self._answer_early([numbers[slice(*span)] for span in spans], found.numbers.tolist())
         self._next_early = max(self._next_early, ended)
-        self._early = {at: pane for at, pane in self._early.items() if at[1] >= self._next_early * panes.step}
+        self._cap.look(numbers, behind, self._next_early, 0, of)
+        self._early = {at: pane for at, pane in self._early.items() if at[1] >= self._next_early * of.step}
+        self._end_before(self._next_early)
 
     def _answer_early(self, spans: Sequence[Sequence[int]], numbers: Sequence[int]) -> None:
         """Answer such windows, given by the panes that they hold, and with their numbers."""
@@ -317,22 +324,61 @@ class PaneWindows:
         used = rows if is_used.all() else rows.at(is_used)
         return used if used.is_merged else used.merged()
 
-    def _complete(self, panes: Indices | list[int], ended: int | None) -> Iterator[tuple[Indices, Indices, Indices]]:
-        """The windows over rising panes, all or those before the number `ended`: begins and ends in the panes, numbers.
+    def _complete(
+        self, panes: Indices | list[int], ended: int | None, behind: Indices | None = None
+    ) -> Iterator[FoundWindows]:
+        """The windows over rising panes, all or those before the number `ended`, as far as they are answered.
 
-        They come in batches; pane numbers that do not fit 64 bits are a list of Python's integers.
+        They come in batches; `behind` says how many panes of all groups lie before each pane.
         """
-        size, step = self._panes_of.size, self._panes_of.step
-        find = window_spans if isinstance(panes, list) else find_windows
-        room = min(_AT_ONCE, 1 + len(panes) * (1 + size // step))  # each pane is in so many windows
-        begins, ends, numbers = np.empty((3, room), object if isinstance(panes, list) else np.int64)
-        last = int(panes[-1]) // step + 1 if len(panes) else 0
-        last = last if ended is None else min(ended, last)
-        k, count = self._next, room
-        while count == room:
-            count, k = find(panes, k, last, size, step, begins, ends, numbers)
-            yield begins[:count], ends[:count], numbers[:count]
-        self._next = max(k if ended is None else ended, self._next)
+        of, most = self._panes_of, int(panes[-1]) // self._panes_of.step + 1 if len(panes) else 0
+        following = self._next
+        for found in self._answered(panes, following, most if ended is None else min(ended, most), behind):
+            following = found.following
+            yield found
+        self._next = max(following if ended is None else ended, self._next)
+        self._cap.look(panes, behind, self._next, most, of)
+        if self._is_past_early:
+            self._end_before(math.inf if ended is None else self._next)
+
+    def _answered(
+        self, panes: Indices | list[int], first: int, ended: int, behind: Indices | None
+    ) -> Iterator[FoundWindows]:
+        """The windows from one number on and before another, as far as none of them holds too much."""
+        for found in windows_over(panes, first, self._cap.holds_off(ended), self._panes_of):
+            answered = self._cap.cut(found, behind)
+            yield answered
+            if len(answered.numbers) < len(found.numbers):
+                return
+
+    @property
+    def _is_past_early(self) -> bool:
+        """Whether all windows have ended that begin before those of plain numbers do: a time may be in them."""
+        reached = self._reached
+        if not self._is_timed or reached is None:
+            return not self._is_timed
+        return reached == math.inf or self._plan.extent.behind(Fraction(reached)) >= 0
+
+    def _end_before(self, following: int | float) -> None:
+        """End the query where the next window that could be answered is behind one that holds too much."""
+        if self._cap.over is not None and following >= self._cap.over:
+            self._answers.overflows(PANES)
+
+    @property
+    def capped(self) -> str | None:
+        """Why the query has ended, where it holds too much (LAWS 2.9)."""
+        return self._answers.capped
+
+    def _drop_unanswered(self) -> None:
+        """Drop the panes that no window holds that is still answered."""
+        first = self._cap.first_dropped(self._panes_of)
+        if self.capped is not None:
+            self.rows, self._odd, self._early = Rows.empty(self.paths), {}, {}
+        elif first is not None and self._cap.over is not None:
+            self._early = {at: pane for at, pane in self._early.items() if at[1] < first}
+            first = first if self._cap.over > 0 else 0  # only early windows are answered
+            self._odd = {at: pane for at, pane in self._odd.items() if at[1] < first}
+            self.rows = self.rows.at(self.rows.panes < min(first, MOST_PANES))
 
     def _close_one_by_one(self, ended: int | None) -> None:
         """Answer windows whose panes hold more than plain numbers, or whose results the evaluator has to compute."""
@@ -342,9 +388,9 @@ class PaneWindows:
         numbers = sorted(each for each in held if panes.is_used(each) and each >= self._next * panes.step)
         window: Sliding[Pane] = Sliding(Pane.merge)
         pushed = 0
-        for begins, ends, found in self._complete(numbers, ended):
+        for found in self._complete(numbers, ended):
             windows: list[Pane] = []
-            for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
+            for first, last in zip(found.begins.tolist(), found.ends.tolist(), strict=True):
                 for at in range(max(pushed, first), last):
                     window.push(at, held[numbers[at]])
                 pushed = last
@@ -352,7 +398,7 @@ class PaneWindows:
                 whole = window.all()
                 assert whole is not None, "a window is answered because it holds a pane"
                 windows.append(whole)
-            self._write_listed(windows, found.tolist())
+            self._write_listed(windows, found.numbers.tolist())
         self._keep((0, 0, each, held[each]) for each in numbers if each >= self._next * panes.step)
 
     def _keep(self, panes: Iterable[Numbered]) -> None:
@@ -444,54 +490,10 @@ class PaneWindows:
             "arrived": self._arrived,
             "progress": self._progress.save(),
             "answers": self._answers.save(),
+            "over": self._cap.over,
         }
         return PaneState(meta, self.rows, (*self._odd.items(), *self._early.items()))
 
 
 def _merge_into(held: dict[tuple[int, int], Pane], at: tuple[int, int], pane: Pane) -> None:
     held[at] = held[at].merge(pane) if at in held else pane
-
-
-OPERATOR = "panes"
-_KEYS = "keys "
-"""The names of key tables begin so; the place of their branch follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaneState:
-    """What one branch remembers."""
-
-    meta: dict[str, Any]
-    rows: Rows
-    odd: tuple[GroupPane, ...]
-    """Panes that do not fit into rows."""
-    keys: Sequence[Key] = ()
-    """The keys of the groups of its panes; the first has the number 1."""
-
-
-def pack(states: Mapping[int, PaneState]) -> BranchState:
-    """The states of branches by their numbers, as one."""
-    rows: dict[int, list[Rows]] = {}
-    odd: list[Numbered] = []
-    for place, each in enumerate(states.values()):
-        rows.setdefault(each.rows.paths, []).append(each.rows.of(place))
-        odd += ((place, key, number, pane) for (key, number), pane in each.odd)
-    panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
-    branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
-    keys = {f"{_KEYS}{place}": key_table(each.keys) for place, each in enumerate(states.values()) if each.keys}
-    return BranchState({"operator": OPERATOR, "branches": branches}, {**panes.tables(), **keys})
-
-
-def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
-    """The states that were packed; `name` is one of the subscriptions they are for."""
-    if state.meta["operator"] != OPERATOR:
-        raise StateError(
-            f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{OPERATOR}'"
-        )
-    panes = ManyPanes.read(state.tables, max((meta["order"] for _, _, meta in state.meta["branches"]), default=0))
-    found: dict[int, PaneState] = {}
-    for place, (number, paths, meta) in enumerate(state.meta["branches"]):
-        rows, odd = panes.member(place, paths)
-        keys = state.tables.get(f"{_KEYS}{place}")
-        found[number] = PaneState(meta, rows, tuple(odd), () if keys is None else keys_of(keys))
-    return found

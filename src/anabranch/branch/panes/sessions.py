@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import pairwise
 
 import numpy as np
 
+from anabranch.branch.panes.cap import PANES, crowded, crowded_rows
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, held, written, written_sizes
 from anabranch.branch.panes.grouped import MOST_BYTES, GroupedWindows, JoinedGroups, bounded
 from anabranch.branch.panes.keys import NumberedKeys
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.state import PaneState
+from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.state import fraction
 from anabranch.columnar.bound_texts import spelled_bounds
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
@@ -36,10 +41,13 @@ from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.language.windows.aggregates import BOUND_VARIABLES
 from anabranch.language.windows.sessions import KEY
 from anabranch.law.bounds import WindowBounds, WindowValues
+from anabranch.law.calls import PythonFunction
 from anabranch.law.evaluate import Known
 from anabranch.law.functions import BUILTINS
+from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.units import Units
+from anabranch.stream.limits import NO_CAPS, CostCaps
 from anabranch.stream.path import TimeScale
 from anabranch.values.atomic import spell
 from anabranch.values.sequences import Values, atomize
@@ -136,6 +144,21 @@ def _behind(texts: TextColumn, others: TextColumn) -> TextColumn:
 class SessionWindows(GroupedWindows):
     """The branch of one subscription over sessions, for one epoch."""
 
+    def __init__(
+        self,
+        plan: PanePlan,
+        name: str,
+        stream: InputStream,
+        state: PaneState | None,
+        out: Output,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+        caps: CostCaps = NO_CAPS,
+    ) -> None:
+        super().__init__(plan, name, stream, state, out, functions, documents, caps)
+        self._crowded = None if state is None else fraction(state.meta.get("crowded"))
+        """The least value at which the sessions that are open hold too many panes, as far as is known."""
+
     @property
     def _gap(self) -> Fraction:
         return self._plan.extent.size
@@ -153,25 +176,58 @@ class SessionWindows(GroupedWindows):
 
     def close(self) -> None:
         """Answer the sessions whose ends the stream has reached, in the order in which they end."""
-        reached = self._progress.reached
-        if reached is None:
+        reached: Reach = -math.inf if self._progress.reached is None else self._progress.reached
+        if reached == -math.inf and not self._is_crowded:
             return
         rows, bounds, others = self._apart()
         spans, places = session_spans(rows.keys, bounds), bounds.places
-        ended = np.ones(len(spans.begins), np.bool_)
-        if not isinstance(reached, float):
-            ended = spans.stops <= math.floor(reached * 10**places)
-        whole, first = ended, self._first_start
+        self._look(spans, bounds, others)
+        last = reached if self._crowded is None else min(reached, self._crowded)
+        whole = ended = _at_most(spans.stops, reached, places)
+        first = self._first_start
+        if last != reached:
+            whole = ended & _at_most(spans.stops, last, places)
         if first is not None:
-            whole = ended & (spans.starts >= math.ceil(first * 10**places))
+            whole = whole & (spans.starts >= math.ceil(first * 10**places))
         closed = SessionSpans(*(each[whole] for each in spans))
-        listed, still = self._listed_sessions(others, reached)
+        listed, still = self._listed_sessions(others, reached, last)
         if len(closed.begins) or listed:
             self._answer_sessions(_RowSessions(rows, closed, places), listed)
-        left = ManyPanes.of(still)
         is_open = np.repeat(~ended, spans.ends - spans.begins)
+        if self._crowded is not None:  # what begins there, or behind it, changes no session that is answered
+            is_open &= bounds.lows < math.ceil(self._crowded * 10**places)
+            still = [each for each in still if self._low(each[2], each[3]) < self._crowded]
+        left = ManyPanes.of(still)
         self.rows = together([rows.at(is_open), *left.rows.values()], self.paths)
         self._odd = {(key, number): pane for _, key, number, pane in left.odd}
+        if self._crowded is not None and reached >= self._crowded:
+            self._answers.overflows(PANES)
+            self.rows, self._odd = Rows.empty(self.paths), {}
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether there are more panes than sessions may hold that are open at a time."""
+        return self._crowded is not None or len(self.rows) + len(self._odd) > self._cap.room
+
+    def _look(self, spans: SessionSpans, bounds: RowBounds, others: Mapping[int, Mapping[int, Pane]]) -> None:
+        """Look for the least value at which the sessions that are open hold too many panes."""
+        room = self._cap.room
+        if len(bounds.lows) + sum(map(len, others.values())) <= room:
+            return
+        found: Fraction | None = None
+        if not others:
+            ticks = crowded_rows(bounds.lows, spans.stops, spans.ends - spans.begins, room)
+            found = None if ticks is None else Fraction(ticks, 10**bounds.places)
+        else:
+            unit = 10**bounds.places
+            runs = [each for mine in others.values() for each in self._runs(mine)]
+            lows = [Fraction(each, unit) for each in bounds.lows.tolist()]
+            lows += [self._low(number, pane) for mine in others.values() for number, pane in mine.items()]
+            sizes = (spans.ends - spans.begins).tolist()
+            stops = [(Fraction(stop, unit), size) for stop, size in zip(spans.stops.tolist(), sizes, strict=True)]
+            found = crowded(lows, [*stops, *((end, len(numbers)) for _, end, numbers in runs)], room)
+        if found is not None and (self._crowded is None or found < self._crowded):
+            self._crowded = found
 
     @property
     def _first_start(self) -> Fraction | None:
@@ -200,16 +256,19 @@ class SessionWindows(GroupedWindows):
         return rows, bounds, others
 
     def _listed_sessions(
-        self, others: Mapping[int, Mapping[int, Pane]], reached: Reach
+        self, others: Mapping[int, Mapping[int, Pane]], reached: Reach, last: Reach
     ) -> tuple[list[_ListedSession], list[tuple[int, int, int, Pane]]]:
-        """The sessions of some keys that have ended, put together one by one, and the panes of those that have not."""
+        """The sessions of some keys, put together one by one: those to answer, and the panes of those that go on.
+
+        Those have ended that the stream has `reached`, and are answered up to the `last` value.
+        """
         found: list[_ListedSession] = []
         still: list[tuple[int, int, int, Pane]] = []
         for key, mine in others.items():
             for start, end, numbers in self._runs(mine):
                 if end > reached:
                     still += ((0, key, number, mine[number]) for number in numbers)
-                elif self._first_start is None or start >= self._first_start:
+                elif end <= last and (self._first_start is None or start >= self._first_start):
                     panes = (mine[number] for number in numbers)
                     found.append(_ListedSession(key, start, end, reduce(Pane.merge, panes)))
         return found, still
@@ -219,10 +278,9 @@ class SessionWindows(GroupedWindows):
         start = end = Fraction(0)
         run: list[int] = []
         for number in sorted(panes):
-            placed = panes[number].partials[self._placed]
-            assert placed.least is not None, "every item stands somewhere"
-            assert placed.greatest is not None, "every item stands somewhere"
-            low, high = (number * self._gap + each.number for each in (placed.least, placed.greatest))
+            greatest = panes[number].partials[self._placed].greatest
+            assert greatest is not None, "every item stands somewhere"
+            low, high = self._low(number, panes[number]), number * self._gap + greatest.number
             if run and low >= end:
                 yield start, end, run
                 run = []
@@ -231,6 +289,12 @@ class SessionWindows(GroupedWindows):
             run.append(number)
         if run:
             yield start, end, run
+
+    def _low(self, number: int, pane: Pane) -> Fraction:
+        """The least value in a pane."""
+        least = pane.partials[self._placed].least
+        assert least is not None, "every item stands somewhere"
+        return number * self._gap + least.number
 
     # --- answers ------------------------------------------------------------------------------------------
 
@@ -272,6 +336,21 @@ class SessionWindows(GroupedWindows):
     def _key_values(self, key: int) -> Values:
         """The key of a session, as the evaluator knows it."""
         return self._book.values(key)[0]
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> PaneState:
+        """What to remember after the epoch."""
+        found = super().save()
+        return replace(found, meta={**found.meta, "crowded": None if self._crowded is None else str(self._crowded)})
+
+
+def _at_most(ticks: Indices, most: Reach, places: int) -> Flags:
+    """Which values, in units of `10**-places`, are no larger than another."""
+    if isinstance(most, float):
+        return np.full(len(ticks), most > 0)
+    found: Flags = ticks <= math.floor(most * 10**places)
+    return found
 
 
 def _in_order(in_rows: _RowSessions, listed: Sequence[_ListedSession]) -> Indices:

@@ -31,8 +31,9 @@ from anabranch.branch.evolution.changelog import Changelog
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry, cuts, unpack
 from anabranch.branch.members import BranchMember
-from anabranch.branch.panes.panes import PaneWindows, pack
-from anabranch.branch.panes.panes import unpack as unpack_states
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.state import pack
+from anabranch.branch.panes.state import unpack as unpack_states
 from anabranch.branch.ports import InputStream
 from anabranch.branch.remote.lines import (
     EVENT,

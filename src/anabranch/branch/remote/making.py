@@ -23,8 +23,9 @@ import numpy as np
 from anabranch.aggregates.written import rank_text, sum_text
 from anabranch.algebra.accents.events import Announced
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, held
-from anabranch.branch.panes.panes import PaneState, PaneWindows
+from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
+from anabranch.branch.panes.state import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.remote.lines import (
     EndedMark,

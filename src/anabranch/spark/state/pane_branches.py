@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.panes.group import PaneGroup
-from anabranch.branch.panes.panes import PaneWindows, pack
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.state import pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.state import BranchState
@@ -206,6 +207,8 @@ class PaneBranches:
             kin.hear(announced)
             return
         self._group.close(kin.numbers)
+        self._end_capped(kin.numbers)
+        kin.numbers = [each for each in kin.numbers if each not in self.aborted]
         for sent in sending:
             sent.pass_on(kin.events_heard, announced)
         accents = kin.hear(announced)
@@ -246,6 +249,13 @@ class PaneBranches:
                 self._group.leave(number)
             kin.numbers.clear()
 
+    def _end_capped(self, numbers: Sequence[int]) -> None:
+        """End the branches whose query holds too much, behind windows that were answered (LAWS 2.9)."""
+        for number in numbers:
+            if (reason := self._windows(number).capped) is not None:
+                self.aborted[number] = reason
+                self._group.leave(number)
+
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
     def save(self, compared: Collection[int] = ()) -> tuple[BranchState, dict[int, int], dict[int, str]] | None:
@@ -259,6 +269,10 @@ class PaneBranches:
         if not going:
             return None
         self._group.close(going)
+        self._end_capped(going)
+        going = [number for number in going if number not in self.aborted]
+        if not going:
+            return None
         states = self._group.save()
         futures = self._group.futures(states, [number for number in going if number in compared])
         return pack(states), {number: self._branches[number].windows.held for number in going}, futures

@@ -27,7 +27,7 @@ from anabranch.branch.intake.merge import Merged
 from anabranch.branch.intake.shared_elements import SharedElements
 from anabranch.branch.open import FlowingBranch
 from anabranch.branch.panes.opening import windows_of
-from anabranch.branch.panes.panes import PaneState, unpack
+from anabranch.branch.panes.state import PaneState, unpack
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.timeline import Timed
@@ -280,8 +280,8 @@ class _Shard:
             if key not in inputs:
                 inputs[key] = self._input(branch.streams[0], branch)
             assert branch.panes is not None, "only such branches are counted"
-            made = windows_of(branch.panes) if branch.panes.sending is None else SentWindows
-            windows = made(branch.panes, name, inputs[key], state, output, *self._known(branch))
+            given = branch.panes, name, inputs[key], state, output, *self._known(branch)
+            windows = SentWindows(*given) if branch.panes.sending else windows_of(branch.panes)(*given, twins[0].caps)
             (stream,) = branch.streams
             counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, borders[stream]))
             return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)

@@ -44,7 +44,8 @@ class GrowingKind(QueryKind):
 
     def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
         (seat,) = seats
-        member = BranchMember(seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy)
+        given = seat.key, seat.asked.name, self.query, seat.out, seat.asked.policy
+        member = BranchMember(*given, caps=seat.asked.caps)
         return GrowingBranch(member, setup.inputs, setup.state, setup.given, setup.files)
 
 
