@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -11,16 +12,22 @@ import pytest
 
 from anabranch.language import print_query
 from anabranch.network.description import RegisteredStream
+from anabranch.network.estimates import PROGRESS, Estimates, Sample
+from anabranch.network.explanation import carries
+from anabranch.network.needs import need_of, sent_needs
 from anabranch.network.topology import line
 from anabranch.peers.links import Link
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.answers.log import AnswerLog, empty_answer
 from anabranch.sql import read_query
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.json_items import parse_records
 from anabranch.stream.reading.source import Source
 from mass import Mass
 from network.making import some_topology
+from peers.test_evolving import ended
 from peers.test_running import deadly
 from peers.working import Alone, GrowingStream, Killed, bare_network, dead_letters_of, network_of
 
@@ -122,7 +129,8 @@ def check(folder: Path, random: Random, countdown: list[int]) -> tuple[int, int]
         items.insert(random.randrange(5, len(items)), random.choice(ACCENTS))
     grown = GrowingStream(folder / "s", items)
     at = random.choice(topology.peers)
-    source = Source("s", folder / "s", "json", item="i", time=ItemPath.parse("t"))
+    slack = Fraction(random.choice((0, 0, 2)))
+    source = Source("s", folder / "s", "json", item="i", time=ItemPath.parse("t"), slack=slack)
     streams = [RegisteredStream(source, at, at, None, evolves)]
     alone = Alone(folder / "alone", [source], random)
     asked: dict[str, tuple[str, str, str]] = {}
@@ -150,9 +158,11 @@ def check(folder: Path, random: Random, countdown: list[int]) -> tuple[int, int]
     with bare_network(network, folder / "network", random) as running:
         running.drain()
         alone.drain()
+        logs = [each.log for each in running.peers.values()]
         for name, (_, text, _) in asked.items():
             due = alone.answer(name) if alone.log.subscription(name) else empty_answer(text)
             assert running.answer(name) == due, asked[name]
+            assert ended(logs, name) == ended([alone.log], name), asked[name]
             mine = [each for each in letters_of(alone.log) if each.subscription == name]
             assert told(dead_letters_of(running, name)) == told(mine), ("letters", asked[name])
     return parts, died
@@ -229,3 +239,47 @@ def test_bytes_on_links(tmp_path: Path, query: str) -> None:
         sent = way.lines(items)
         whole = sum(map(len, items))
         assert 0 < sum(map(len, sent)) < whole / 3
+
+
+@pytest.mark.parametrize(
+    ("query", "carried"),
+    [
+        ('for $i in stream("s") where $i/k > 90 return { "v": $i.v.x }', "k, v/x where k > 90"),
+        ('for $i in stream("s") where $i.k.l > 90 return { "k": $i.k, "v": $i.v }', "k, v where k/l > 90"),
+        (
+            'for $i in stream("s") where $i.v < 1 and not($i.k = "a") return $i."b c"',
+            "v, k, b_x0020_c where v < 1",
+        ),
+        ("SELECT v FROM s WHERE k > 90 AND v = 'a'", "k, v where k > 90 and (v = 'a' or v is no string)"),
+        ('for $i in stream("s") where $i.k > $i.v return $i.v', "k, v"),
+        ('for $i in stream("s") let $o := $i.o where $o.k > 9 return $o.v', "o"),
+        ('for $w in stream("s")|t diff 10| where $w.k > 9 return { "n": count($w) }', "k, t"),
+        ('for $i in stream("s") where $i.k > 9 return $i."@id"', "i where k > 9"),
+        ('for $w in stream("s")|count 2| for $i in $w group by $k := $i.k return [$k]', "all of s"),
+    ],
+)
+def test_what_travels(tmp_path: Path, query: str, carried: str) -> None:
+    """Members are told by their paths, and items by comparisons with constants; what has no rule needs all."""
+    source = Source("s", tmp_path, "json", item="i", time=ItemPath.parse("t"))
+    streams = {"s": RegisteredStream(source, "SP0", "SP0")}
+    text = print_query(read_query(query))
+    [tree] = sent_needs(need_of(text, {}), streams).inputs
+    words, _, condition = carries(tree).partition(" where ")
+    expected, _, due = carried.partition(" where ")
+    assert (sorted(words.split(", ")), condition) == (sorted(expected.split(", ")), due)
+
+
+def test_estimates_look_at_types() -> None:
+    """Items for which a comparison fails are none that it selects, as far as bytes are estimated."""
+    data = "".join(f'{{"t": {at}, "v": {at if at % 2 else chr(34) + "x" + chr(34)}}}\n' for at in range(100))
+    items = list(parse_records(data.encode(), Limits(), "i"))
+    streams = {"s": RegisteredStream(Source("s", Path("s"), "json", item="i"), "SP0", "SP0")}
+    estimates = Estimates({"s": Sample("s", items)})
+
+    def rate(condition: str) -> float:
+        text = f'for $i in stream("s") where {condition} return {{ "v": $i.v }}'
+        return estimates.rate(sent_needs(need_of(text, {}), streams).inputs[0]) - PROGRESS
+
+    every = rate("exists($i.v)")
+    assert rate("$i.v > 49") == pytest.approx(every / 4, rel=0.1)
+    assert rate('$i.v = "x"') == pytest.approx(every / 2, rel=0.1)

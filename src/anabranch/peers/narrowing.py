@@ -44,6 +44,7 @@ from anabranch.stream.reading.json_items import write_value
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
+from anabranch.values.objects.by_type import is_typed, member_path, with_typed
 from anabranch.values.objects.parts import Members, members_at, with_members
 
 
@@ -85,6 +86,10 @@ class NarrowedItems:
         views = [log.view(each) for each in sorted(set(first_epochs))] if log else []
         self._views = list({id(each): each.evolutions[0] for each in views}.values())
         self._select = evaluator(made.text)
+        assert made.form is not None
+        compared = {path[ITEM:] for path in made.form.paths if is_typed(path[ITEM:])}
+        self._compared = sorted(compared) if made.kind == "lines" else []
+        """The paths of what is looked up and compared."""
         paths = [path.steps for path in described(log)] if log else []
         self._written = _Lines(made, self._root, paths) if made.kind == "lines" else _Parts(made, self._root, paths)
 
@@ -104,13 +109,15 @@ class NarrowedItems:
     def showing(self, item: Element, shows: Callable[[Element], object]) -> str:
         """What is sent of an item of JSON that has to show the stream's progress: all of it, unless a part does."""
         assert isinstance(self._written, _Lines)
-        if self.text(item) is not None and shows(self._written.narrowed(item)) == shows(item):
-            return self._written.part(item)
-        return self._written.whole(item)
+        text = self.text(item)
+        is_enough = text is not None and shows(self._written.narrowed(item)) == shows(item)
+        return text if text is not None and is_enough else self._written.whole(item)
 
     def _canonical(self, item: Element) -> Sequence[Element]:
         """The item in the units of everybody, each once."""
         every = [canonical(item, view) for view in self._views] if self._evolution else [item]
+        if self._compared:
+            every = [with_typed(each, self._compared) for each in dict.fromkeys(every)]
         return list({id(each): each for each in every}.values())
 
 
@@ -135,7 +142,7 @@ class _Lines:
         assert made.form is not None
         self._root = str(root.name)
         outputs = [each.path for each in made.form.outputs if each.whole]
-        self._needed = [(path[:ITEM], path[ITEM:]) for path in outputs]
+        self._needed = [(path[:ITEM], member_path(path[ITEM:])) for path in outputs]
         self._described = tuple(paths)
         self._members: dict[str, Members | None] = {}
         """By the name of items: what is needed of them; None for all."""
