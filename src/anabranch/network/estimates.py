@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
@@ -36,7 +36,7 @@ from anabranch.errors import DynamicError
 from anabranch.law.inputs import texts_at
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
 from anabranch.sharing.forest import PropertyForest, alone, labels, local
-from anabranch.sharing.tree import ITEM, PropertyTree, Steps
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
@@ -44,6 +44,7 @@ from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.atomic import Untyped, compare, finite_value, to_double
+from anabranch.values.objects.by_type import is_typed, member_path, typed_texts
 from anabranch.values.placing import seconds_at
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -124,6 +125,9 @@ class Sample:
         return self._texts[steps]
 
     def _read(self, steps: Steps) -> list[list[Untyped]]:
+        if is_typed(steps[ITEM:]):
+            items = self.nodes(steps[:ITEM])
+            return [[Untyped(text) for each in nodes for text in typed_texts(each, steps[ITEM:])] for nodes in items]
         if steps and steps[-1].startswith("@"):
             holders = self.nodes(steps[:-1])
             return [
@@ -366,7 +370,7 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
     """By item of the sample: the bytes that are sent of it."""
     total: Numbers = np.zeros(sample.count)
     around: dict[Steps, Verdicts] = {}
-    for output in tree.outputs:
+    for output in sent_outputs(tree):
         verdicts = sample.verdicts(output.condition)
         sent = verdicts == YES
         if output.whole:
@@ -377,6 +381,18 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
     for path, verdicts in around.items():
         total += np.where(verdicts == YES, sample.vector(path, len) * (2 * len(path[-1]) + 5), 0)
     return total
+
+
+def sent_outputs(tree: PropertyTree) -> Iterator[OutputAnnotation]:
+    """What is sent of items: for what is only looked up in a condition, its members, unless these are sent anyway."""
+    named = {each.path for each in tree.outputs}
+    for each in tree.outputs:
+        path = (*each.path[:ITEM], *member_path(each.path[ITEM:]))
+        if path == each.path:
+            yield each
+        elif not any(path[:length] in named for length in range(len(path) + 1)):
+            named.add(path)
+            yield replace(each, path=path)
 
 
 def _window_bytes(tree: PropertyTree) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.network.catalogue import Catalogue, Flow, step_text
-from anabranch.network.estimates import Form
+from anabranch.network.estimates import Form, sent_outputs
 from anabranch.network.operators import answering, operator, operator_text
 from anabranch.network.options import Option
 from anabranch.network.planner import Decision, Planner
@@ -18,6 +18,7 @@ from anabranch.predicate import EVERYTHING
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
 from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, condition_text, joined_text, union_of
+from anabranch.values.objects.by_type import shown
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,11 @@ def carries(form: Form) -> str:
             return f"{values} of {form.stream}"
         pre = condition_text(window.pre, window.path)
         return f"{values} {window_text(window)}{_where(pre, window.pre == EVERYTHING)}"
-    names = ", ".join("/".join(each.path[ITEM:]) or each.path[-1] for each in form.outputs)
+    names = ", ".join("/".join(each.path[ITEM:]) or each.path[-1] for each in sent_outputs(form))
     guard = union_of(each.condition for each in form.outputs)
     items = {each.path[:ITEM] for each in form.outputs}
     item = next(iter(items)) if len(items) == 1 else ()
-    return f"{names}{_where(condition_text(guard, item), guard == EVERYTHING)}"
+    return f"{names}{_where(shown(condition_text(guard, item)), guard == EVERYTHING)}"
 
 
 def _met(tree: PropertyTree, name: str) -> str:

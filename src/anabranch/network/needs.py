@@ -17,8 +17,9 @@ What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inp
   readers and not for others.
 * A stream of updates is sent unchanged, and so is one of several partitions: merging them would hide which item is late
 in its own partition (LAWS 3.2).
-* A stream of JSON is sent unchanged, as lines: parts of its items, written as XML, would have lost their types (LAWS
-7.1), and a flow has one format for good, whoever comes to read it.
+* The items of a stream of JSON are sent in parts, too, as lines that keep their types (LAWS 7.1); what a query needs
+of them is told by paths that hold what it looks up (`json_needs.py`). Windows and joins over them are made where they
+are answered.
 * A query that asks for times of arrival needs the time of items (LAWS 1.2, 1.3, 5.5); an interval join needs that of
 all items of its streams, since each lets it answer for those far enough before it.
 * A join that has to wait for the end of its streams is made where it is answered.
@@ -37,6 +38,7 @@ from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
+from anabranch.network.json_needs import with_members
 from anabranch.predicate import EVERYTHING, Predicate, implies
 from anabranch.sharing.forest import JoinKind, PropertyForest
 from anabranch.sharing.match import matches, merge
@@ -84,6 +86,10 @@ def need_of(
     `edited` are streams of updates.
     """
     query = check(parse(text, name), text, name=name, edited=edited).query
+    return _derived(query, schemas, text)
+
+
+def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str) -> QueryNeeds:
     forest = derive_forest(query, schemas, text)
     if forest.kind != "apart":
         join = alike_tuples(forest)
@@ -182,11 +188,26 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
 def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream], evolved: Collection[str] = ()) -> QueryNeeds:
     """What a query receives of its streams, of which some have `evolved` by now."""
     _check_formats(need, streams)
+    need = _of_members(need, streams)
     gathered = next(filter(None, (_why_gathered(need, each, streams, evolved) for each in need.inputs)), None)
     trees = need.inputs if gathered is None else map(unwindowed, need.inputs)
     inputs = _sent_inputs(trees, window_references(need), streams, need.kind, timed=depends_on_time(need))
     stays = need.stays or (_stays(need, need.join, streams, evolved) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays, gathered=gathered)
+
+
+def _of_members(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
+    """The needs of a query whose streams are JSON, told by paths.
+
+    Beside a stream of XML lookups need all of their items: an element without types that cannot be an object fails.
+    """
+    sources = [streams[name].source for name in need.streams]
+    if not all(each.format == "json" for each in sources):
+        return need
+    assert need.query is not None
+    query = with_members(need.query, {each.name: (each.implied_root, each.item_name) for each in sources})
+    schemas = {each.stream: each.schema for each in need.inputs if each.schema is not None}
+    return _derived(query, schemas, print_query(query))
 
 
 def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> None:
@@ -256,6 +277,8 @@ def _sent_inputs(
             inputs.append(whole(tree.stream, tree.schema))
             continue
         carried = tree
+        if stream.source.format == "json":
+            carried = alike(unwindowed(carried))
         if carried.window is None:
             told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
             if timed and time is not None:
@@ -273,9 +296,13 @@ def _sent_inputs(
 def _why_gathered(
     need: QueryNeeds, tree: PropertyTree, streams: Mapping[str, RegisteredStream], evolved: Collection[str]
 ) -> str | None:
-    """Why windows that may have accents between them cannot be made on the way; None where they can."""
+    """Why windows of JSON, or with accents between them, cannot be made on the way; None where they can."""
     stream = streams[tree.stream]
-    if not stream.accents or tree.window is None:
+    if tree.window is None:
+        return None
+    if stream.source.format == "json":
+        return f"stream '{tree.stream}' is JSON"
+    if not stream.accents:
         return None
     if tree.stream in evolved:
         return f"stream '{tree.stream}' has evolved"
@@ -313,7 +340,7 @@ def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate 
 
 def is_sent_verbatim(stream: RegisteredStream) -> bool:
     """Whether a stream is always sent unchanged."""
-    return stream.source.updates or len(stream.source.partitions) > 1 or stream.source.format == "json"
+    return stream.source.updates or len(stream.source.partitions) > 1
 
 
 def depends_on_time(need: QueryNeeds) -> bool:

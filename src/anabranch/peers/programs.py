@@ -57,19 +57,25 @@ WINDOWS = "<windows/>"
 
 @dataclass(frozen=True)
 class MadeFlow:
-    """A flow that a peer makes: selected items of one of its streams, all of it, or windows or tuples."""
+    """A flow that a peer makes: selected items of one of its streams, as XML or as lines of JSON, all of it, or windows
+    or tuples."""
 
     flow: str
     stream: str
     """The name of its input at the peer; of tuples the first."""
     text: str
-    kind: Literal["selection", "whole", "results"]
+    kind: Literal["selection", "lines", "whole", "results"]
     root: str = ""
     """The root of the documents with its results."""
     form: PropertyTree | None = None
     """The items of a selection, and the parts of them that are sent."""
     behind: tuple[str, ...] = ()
     """The subscriptions that depend on it (`identity`)."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its query is a subscription of the peer; for lines and whole streams items are read again."""
+        return self.kind in ("selection", "results")
 
     @property
     def is_part(self) -> bool:
@@ -101,7 +107,7 @@ class PeerProgram:
     @property
     def subscriptions(self) -> dict[str, str]:
         """All subscriptions of its trunk."""
-        return {**self.answers, **{FLOW_PREFIX + each.flow: each.text for each in self.made if each.kind != "whole"}}
+        return {**self.answers, **{FLOW_PREFIX + each.flow: each.text for each in self.made if each.is_answered}}
 
     def reading(self, more: Mapping[str, Source]) -> PeerProgram:
         """The same, with further streams that no query reads yet."""
@@ -189,6 +195,8 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
             origin = sources.origin(flow)
             if is_sent_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
                 found = replace(found, kind="whole")
+            elif origin.source.format == "json":
+                found = replace(found, kind="lines")
             assert isinstance(flow.form, PropertyTree)
             behind = (catalogue.subscriptions[name] for name in catalogue.behind(flow.name))
             found = replace(found, form=flow.form, behind=tuple(map(identity, behind)))

@@ -6,6 +6,7 @@ So readers of the flow judge late items and closed windows as if they had seen e
 An epoch with anything else is sent unchanged, read again and written again (`verbatim`).
 Behind the first accent the meaning of conditions depends on when a subscription began: items are read again, too, and
 those that somebody selects are sent in parts (`narrowing.py`).
+So are items of JSON, always: each is a line, and those that show the progress stand in their places.
 
 The sending position is durable, and written after the links themselves: after a kill in between, the same is sent
 again, and found there.
@@ -13,6 +14,7 @@ again, and found there.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -216,17 +218,19 @@ class Sender:
                 self._send_results(made, plan, manifest, given)
                 continue
             content: _EpochContent | None = None
-            if made.kind == "selection" and course is not None and not course.odd:
+            if made.kind in ("selection", "lines") and course is not None and not course.odd:
                 if course.first is None:
                     continue
-                if made.stream in manifest.evolution:
+                if made.kind == "lines":
+                    content = self._lines(made, manifest, given, stream)
+                elif made.stream in manifest.evolution:
                     content = self._narrowed(made, manifest, given, stream, course)
                 elif FLOW_PREFIX + made.flow not in failed:
                     content = self._selected(made, manifest, given, stream, course)
             if content is None:
                 self._send_all(made, plan, manifest.epoch, given, stream)
             else:
-                size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.form.root, content.texts)
+                size = self._link(made, stream).append(plan, manifest.epoch + 1, root_on_link(stream), content.texts)
                 self._count(made.flow, size, content.items)
 
     # --- usual epochs ---------------------------------------------------------------------------------------
@@ -270,11 +274,10 @@ class Sender:
         self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream, course: RangeProgress
     ) -> _EpochContent | None:
         """The parts of items that somebody selects, in a stream that has evolved; None where all of it is sent."""
-        log = self._known_log(stream).up_to(manifest.epoch)
-        axes, first_epochs = given.axes(stream.source) or (), self.reached.begun[made.flow].values()
-        if not made.is_part or -1 in first_epochs or stays_whole(log, axes) is not None:
+        items = self._narrowed_items(made, manifest, given, stream)
+        if items is None:
             return None
-        items = NarrowedItems(made, stream.root(), log, first_epochs)
+        axes = given.axes(stream.source) or ()
         texts: list[str] = []
         for _, element in elements(self._checkpoint, manifest.epoch, given, stream):
             if not isinstance(element, Item) or items.is_bad(element.tree):
@@ -283,6 +286,49 @@ class Sender:
             texts += [] if text is None else [text]
         unselected = _unselected(course, items.text, stream, axes)
         return None if unselected is None else _EpochContent.of(course, unselected, texts, len(texts))
+
+    def _lines(self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream) -> _EpochContent | None:
+        """The parts of items of JSON that are selected or show the progress; None where all of it is sent."""
+        items = self._narrowed_items(made, manifest, given, stream)
+        if items is None:
+            return None
+        ways = [(each.path.split("/"), TimeScale(each.per_second)) for each in given.axes(stream.source) or ()]
+
+        def shown(item: Element) -> list[list[float]]:
+            return [[float(each) for each in numbers_at(item, *way)] for way in ways]
+
+        found: list[Element] = []
+        tops = [(-math.inf, 0)] * len(ways)
+        for _, element in elements(self._checkpoint, manifest.epoch, given, stream):
+            match element:
+                case Item(tree) if not items.is_bad(tree):
+                    largest = [max(each, default=-math.inf) for each in shown(tree)]
+                    tops = [(new, len(found)) if new > top[0] else top for new, top in zip(largest, tops, strict=True)]
+                    found.append(tree)
+                case DeadLetter(doubts=()):  # it is set aside where the stream comes in
+                    continue
+                case _:
+                    return None
+        showing = {0, *(place for _, place in tops)}
+        sent = (
+            items.showing(each, shown) if place in showing else items.text(each) for place, each in enumerate(found)
+        )
+        texts = [each for each in sent if each is not None]
+        return _EpochContent(texts, len(texts))
+
+    def _narrowed_items(
+        self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream
+    ) -> NarrowedItems | None:
+        """What finds the parts of a stream's items that a flow carries; None where all of the stream is sent."""
+        if not made.is_part:
+            return None
+        if made.stream not in manifest.evolution:
+            return NarrowedItems(made, stream)
+        log = self._known_log(stream).up_to(manifest.epoch)
+        first_epochs = self.reached.begun[made.flow].values()
+        if -1 in first_epochs or stays_whole(log, given.axes(stream.source) or ()) is not None:
+            return None
+        return NarrowedItems(made, stream, log, first_epochs)
 
     def _known_log(self, stream: KnownStream) -> KnownLog:
         """The log of a stream that has evolved; only the parts of the newest one are there for good."""
