@@ -283,4 +283,4 @@ def test_windows_of_a_stream_that_evolves(tmp_path: Path, mass: Mass) -> None:
                 if random.random() < 0.2:
                     pair.ask(f"late {at}", window_query(random), random.choice(("SP1", "SP2")))
             pair.end()
-    assert windows, "none were made on the way"
+    assert windows or mass.done < 10, "none were made on the way"

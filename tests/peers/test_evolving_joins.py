@@ -134,7 +134,7 @@ def join_query(random: Random) -> str:
 def test_random_joins_of_streams_that_evolve(tmp_path: Path, mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever streams announce, and wherever the join is made, the answer and its end are those of one engine."""
     read = sum(check(tmp_path / f"{number}", Random(number), monkeypatch) for number in mass.cases(300))
-    assert read, "no tuples have travelled"
+    assert read or mass.done < 10, "no tuples have travelled"
 
 
 def check(folder: Path, random: Random, monkeypatch: pytest.MonkeyPatch) -> int:
