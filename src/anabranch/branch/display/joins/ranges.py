@@ -81,7 +81,7 @@ def range_between(
     """
     for pair in pairs_between(flwor, stream, other):
         found: dict[tuple[ast.Expression, ast.Expression], JoinRange] = {}
-        for condition in pair.conditions if pair.is_alone else ():
+        for condition in pair.conditions:
             for each in inequalities(condition, functions or {}, shadowed):
                 for one, two, bound in _bounds(each, pair):
                     found[one, two] = found[one, two].with_bounds(bound) if (one, two) in found else bound
