@@ -62,7 +62,20 @@ SPLITS = {
     'for $x in stream("s")//i, $y in stream("t")//i#0 where math:pow($x/v - $y/v, 2) - $x/v < 3 return $y': "each "
     'entry of "s", against all of "t"',
     'for $x in stream("s")//i, $y in stream("t")//i#0 let $z := $y/v where $y < $x return $y': 'each entry of "s", '
+    'against those of "t" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 let $z := $y/v + 1 where $y < $x return $y': 'each entry of "s", '
     'against all of "t"',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 let $z := $y/v + 1 where $y = $x return $y': 'each entry of "s", '
+    'against all of "t"',
+    'for $x in stream("s")//i where some $y in stream("t")//i, $z in ($y/v + 1) satisfies $y = $x return $x': (
+        'each entry of "s", against all of "t"'
+    ),
+    'for $x in stream("s")//i, $y in stream("t")//i, $z in stream("u")//i#0 '
+    "where abs($x/v - $y/v) < 1 and $x/v - $z/v < 2 return $z": 'each entry of "s", '
+    'against those of "t", "u" in a range',
+    'for $x in stream("s")//i, $y in stream("t")//i, $z in stream("u")//i[v > 1] '
+    "where abs($x/v - $y/v) < 1 and $x/@k = $z/@k return $z": 'each entry of "s", '
+    'against those of "u" with an equal key, against all of "t"',
     'for $x in stream("s")//i, $y in stream("t")//i#0 where $y * 2 < $x return $y': 'each entry of "s", '
     'against all of "t"',
     'for $x in stream("s")//i where every $y in stream("t")//i#0 satisfies $y = $x return $x': 'each entry of "s", '
@@ -74,7 +87,7 @@ SPLITS = {
 @pytest.mark.parametrize(("query", "expected"), SPLITS.items(), ids=range(len(SPLITS)))
 def test_how_a_query_splits(query: str, expected: str) -> None:
     """What distributes over entries is told from the query's writing."""
-    assert describe(Followed(query, s="", t="").machine.part) == expected
+    assert describe(Followed(query, s="", t="", u="").machine.part) == expected
 
 
 # --- joins ------------------------------------------------------------------------------------------------
@@ -188,6 +201,44 @@ def letters(followed: Followed) -> list[tuple[str, str]]:
     return sorted(told.keys() ^ due.keys())
 
 
+THREE = (
+    "abs($x/v - $y/v) < 1.5 and abs($x/@k - $z/v) <= 1",
+    "$x/@k = $z/v and local:distance($x, $y) < 1",
+    "1 div $z/v > 0 and $x/v <= $y/v and $y/v - $x/v <= 1 and $z/@k = $x/@k",
+    "$x/v < $z/v and $y/v = $x/v and 1 div ($y/v - $z/v) > 0",
+)
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("number", some(range(4 * len(THREE))))
+def test_three_streams_show_what_the_law_says(number: int) -> None:
+    """Each of two streams meets the first in its own way: what is left out would have given nothing, and not failed."""
+    random = Random(f"three {number}")
+    condition = THREE[number % len(THREE)]
+    query = DISTANCE + random.choice((
+        f'for $x in stream("s")/root/i, $y in stream("t")/root/i#0, $z in stream("u")/root/i '
+        f"where {condition} return <p>{{ $x/v, $y/v, $z/v }}</p>",
+        f'for $x in stream("s")/root/i, $z in stream("u")/root/i, $y in stream("t")/root/i let $w := $y/v '
+        f"where {condition} return <p>{{ $x/v, $w, $z/v }}</p>",
+        f'for $x in stream("s")/root/i, $y in stream("t")/root/i, $z in stream("u")/root/i let $w := $z/v + 1 '
+        f"where {condition} return $w",
+        f'for $x in stream("s")/root/i where some $y in stream("t")/root/i, $z in stream("u")/root/i '
+        f"satisfies {condition} return $x/v",
+    ))  # fmt: skip
+
+    def entry() -> str:
+        several = "".join(f"<v>{random.choice(NUMBERS)}</v>" for _ in range(random.choice((1, 1, 1, 1, 1, 2, 0))))
+        return f'<i k="{random.choice(NUMBERS[:8])}">{several}</i>'
+
+    def stream() -> str:
+        found = "".join(f'<s:mutable id="{each}">{entry()}</s:mutable>' for each in range(3))
+        return found + "".join(f'<s:replace target="{time % 3}" at="{time}">{entry()}</s:replace>' for time in (1, 2))
+
+    given = {"s": stream(), "t": stream(), "u": stream()}
+    assert sum(1 for _ in Followed(query, **given).run(put_away=True)) == 15
+    assert letters(Followed(query, **given)) == []
+
+
 NEAR = (
     "$x/v - $y/v <= 1 and $y/v - $x/v <= 1",
     "abs($x/v - $y/v) <= 1",
@@ -210,6 +261,23 @@ def test_a_range_narrows_a_join_down(condition: str) -> None:
                 list(followed.machine.take(stream, element, Fraction(0)))
         counts.append(followed.machine.evaluated - before)
     assert counts[0] == counts[1] <= 7  # the number of the entry, and three that met it before and three that do now
+
+
+def test_ranges_narrow_a_join_of_three_down() -> None:
+    """An update is evaluated for the entries that lie near it, though a third stream is joined with them, too."""
+    query = (
+        'for $x in stream("s")/root/i, $y in stream("t")/root/i, $z in stream("u")/root/i '
+        "where abs($x/v - $y/v) <= 1 and abs($x/v - $z/v) < 1 return <p>{ $x/v, $y/v, $z/v }</p>"
+    )
+    counts = []
+    for count in (20, 40):
+        followed = Followed(query, s=items(count), t=items(count), u=items(count) + replaced(3, 9))
+        for stream in ("s", "t", "u"):
+            for element in followed.given[stream][0]:
+                before = followed.machine.evaluated
+                list(followed.machine.take(stream, element, Fraction(0)))
+        counts.append(followed.machine.evaluated - before)
+    assert counts == [7, 7]  # the number of the entry, and three that met it before and three that do now
 
 
 def test_an_equal_key_narrows_a_join_down() -> None:

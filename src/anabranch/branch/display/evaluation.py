@@ -22,7 +22,7 @@ from anabranch.branch.display.compiled_loops.kept_nodes import Unusual
 from anabranch.branch.display.compiled_loops.loops import CompiledLoop, ShownRow, compiled
 from anabranch.branch.display.compiled_loops.rounds import EntryRounds, NumberedRows
 from anabranch.branch.display.joins.keys import ANY, JoinKey, Meeting
-from anabranch.branch.display.joins.ranges import JoinRange, RangeMeeting
+from anabranch.branch.display.joins.ranges import JoinRange, RangeMeeting, keys_by, meeting_by
 from anabranch.branch.display.parts import EachPart
 from anabranch.branch.document.projection import KeptDocument, seen_of
 from anabranch.errors import DynamicError
@@ -196,9 +196,7 @@ class Entrywise:
     ) -> None:
         self.part = part
         self._id, self._site, self._scope, self._kept = id, site, scope, kept
-        self._meetings: dict[str, Meeting | RangeMeeting] = {
-            name: RangeMeeting(key) if isinstance(key, JoinRange) else Meeting() for name, key in part.keys
-        }
+        self._meetings: dict[str, Meeting | RangeMeeting] = {name: meeting_by(key) for name, key in part.keys}
         self._rounds: dict[int, EntryRounds] = {}
         """By number: the rounds of large entries."""
         is_plain = scope.form != "json" and not scope.declared and not scope.env.namespaces.get("")
@@ -316,21 +314,12 @@ class Entrywise:
         """The keys of an entry of this stream or another."""
         if entry not in self._kept[stream].by_number:
             return ()
-        is_own = stream == self.part.stream
-        written = self._key(key, key.own if is_own else key.other, stream, entry)
-        if written is not None and isinstance(key, JoinRange):
-            beside = key.own_beside if is_own else key.other_beside
-            if any(self._key(key, each, stream, entry) is None for each in beside):
-                return (ANY,)
-        return (ANY,) if written is None else written
+        contents = {stream: self._kept[stream].some((entry,))}
 
-    def _key(
-        self, key: JoinKey | JoinRange, expression: ast.Expression, stream: str, entry: int
-    ) -> tuple[str, ...] | None:
-        """What a key is made of by an expression; None where it may meet any other."""
-        contents = self._kept[stream].some((entry,))
-        found = self._site.evaluation.atoms(expression, self._scope, {stream: contents})
-        return None if found is None else key.written(found)
+        def atoms(expression: ast.Expression) -> list[Atomic] | None:
+            return self._site.evaluation.atoms(expression, self._scope, contents)
+
+        return keys_by(key, atoms, is_own=stream == self.part.stream)
 
     # --- state --------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ There are two kinds.
 Where one `for` runs over a stream without qualifier, each round runs when its item arrives, and its results stand: the
 answer only grows, piece by piece (query 3 of the history paper).
 Where streams are read only by qualifiers, the query is evaluated at the latest element, and its answer is a display,
-corrected by the next element (queries 4 and 5).
+corrected by the next element (queries 4 and 5); where its shape allows, at the cost of what changes (`entrywise.py`).
 
 Where a stream evolves, items are read in the units of the query's start, and the answer stays in them (LAWS 4.7).
 
@@ -31,6 +31,7 @@ from anabranch.branch.held_items import ENTRY, entry_of, entry_row, number_nodes
 from anabranch.branch.intake.entries import EntryReader, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
 from anabranch.branch.members import AnswerWriter, BranchMember
+from anabranch.branch.past.entrywise import EntrywiseAnswer
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.values import ArrivingItem, PastValues
 from anabranch.branch.ports import InputStream, Spill
@@ -102,7 +103,7 @@ class StandingAnswer:
 
 
 class DisplayAnswer:
-    """An answer that is corrected with every element: one region, which is replaced."""
+    """An answer that is computed anew with every element: one region, which is replaced."""
 
     def __init__(self, member: BranchMember[RecalledQuery], form: AnswerForm) -> None:
         edited = bool(member.query.edited)
@@ -181,10 +182,7 @@ class PastBranch(Merged):
         super().__init__(inputs.values(), spill, judge)
         self._roots = {name: copy(stream.root) for name, stream in inputs.items()}
         self._remembering(given)
-        form = given.form(member.query.query)
-        self._answer: StandingAnswer | DisplayAnswer = (
-            DisplayAnswer(member, form) if member.query.standing is None else StandingAnswer(member, form)
-        )
+        self._answer = self._answering(given, state)
         self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
         """Each remembered item: raw entry, number among all items, and maps into the units of query start."""
         self.taken = 0
@@ -206,6 +204,20 @@ class PastBranch(Merged):
         around = given.around(name, asked.query, asked.text)
         self._values = PastValues(asked.query, self._inputs, around, asked.edited)
         self._recollection.look_up(self._values.histories)
+
+    def _answering(
+        self, given: BranchContext, state: BranchState | None
+    ) -> StandingAnswer | EntrywiseAnswer | DisplayAnswer:
+        member, form = self._member, given.form(self._member.query.query)
+        if member.query.standing is not None:
+            return StandingAnswer(member, form)
+        is_earlier = state is not None and isinstance(state.meta["answer"], list)  # an earlier release knew only that
+        if not is_earlier and not member.query.edited:
+            roots = {name: each.name.local for name, each in self._roots.items()}
+            found = EntrywiseAnswer.of(member, given, self._recollection, roots)
+            if found is not None:
+                return found
+        return DisplayAnswer(member, form)
 
     # --- elements -----------------------------------------------------------------------------------------
 

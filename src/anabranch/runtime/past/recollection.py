@@ -32,7 +32,7 @@ from anabranch.law.history.values import ValueVersion, WrittenValues, chosen_val
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded, below_item
-from anabranch.runtime.past.value_histories import HistoryKey, ValueHistory, history_key
+from anabranch.runtime.past.value_histories import HistoryKey, Remembering, ValueHistory, history_key
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
@@ -100,7 +100,8 @@ def _innermost(part: object) -> Qualified | None:
     return found and (_innermost(found.base) or found)
 
 
-_Results: TypeAlias = Values | DynamicError
+ItemResults: TypeAlias = Values | DynamicError
+"""What a path gives in one item, or why it fails there."""
 
 
 @dataclass(slots=True)
@@ -108,7 +109,7 @@ class _Memory:
     """The remembered arrivals for one path, oldest first, and its results in them where they are known."""
 
     asked: PastPath
-    arrivals: dict[Arrival, _Results] = field(default_factory=dict)
+    arrivals: dict[Arrival, ItemResults] = field(default_factory=dict)
 
     def forget(self, now: Fraction) -> None:
         """Drop arrivals that can never be asked for again."""
@@ -141,7 +142,8 @@ class Recollection:
         """The inputs describe the streams; their arrivals are not read."""
         self._memories = tuple(_Memory(each) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
-        self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name)
+        self._given = query, self._memories, self._recent, functions or {}, name
+        self._evaluator = _Round(*self._given)
         self._forget_at = 64  # the size at which to look for droppable items
 
     @property
@@ -205,6 +207,14 @@ class Recollection:
         """The value of an expression now, with one flowing item."""
         return self._evaluator.now(expression, env, item)
 
+    def results(self, path: ast.Expression) -> Mapping[Arrival, ItemResults]:
+        """The remembered items that have results of a path, or fail there, oldest first; of a path asked for alone."""
+        return next(each.arrivals for each in self._memories if each.asked.path == path)
+
+    def chosen_round(self) -> ChosenRound:
+        """A new evaluator over chosen results."""
+        return ChosenRound(*self._given)
+
     def _forget(self) -> None:
         """Drop items that no path can ask for; until then they are there, but never chosen."""
         for memory in self._memories:
@@ -212,7 +222,7 @@ class Recollection:
         self._recent.keep({each for memory in self._memories for each in memory.arrivals})
 
     def _keep(self, memory: _Memory, arrival: Arrival) -> None:
-        results: _Results = []
+        results: ItemResults = []
         if memory.asked.alone:
             try:
                 results = self._evaluator.reached_in(arrival, memory.asked.path)
@@ -272,6 +282,7 @@ class _Round(Recalling):
         super().__init__(query, recent, recent.inputs, functions, name)
         self._recent = recent
         self._memories = {each.asked.path: each for each in memories}
+        self._asked = {each.asked.path: each.asked for each in memories}
         self._item: Arrival | None = None
         self.histories: Mapping[HistoryKey, ValueHistory] = {}
         """The values of the past that are looked up."""
@@ -315,7 +326,22 @@ class _Round(Recalling):
         return chosen_values([ValueVersion(Fraction(0), written)], qualifier, self._now, failure)
 
 
-def _known(results: _Results) -> Values:
+class ChosenRound(Remembering, _Round):
+    """Evaluates at the present moment, over some of the remembered results only: those that were chosen last."""
+
+    def moment_time(self) -> Fraction:
+        return self._now
+
+    def choose(self, chosen: Mapping[ast.Expression, Mapping[Arrival, ItemResults]]) -> None:
+        """Look at these results of paths from now on, and begin without dead letters."""
+        memories = ((path, self._asked[path]) for path in chosen)
+        self._memories = {path: _Memory(asked, dict(chosen[path])) for path, asked in memories}
+        self._moment, self._now, self.inputs = self._recent.latest, self._recent.time, self._recent.inputs
+        self.dead.clear()
+        self.begin()
+
+
+def _known(results: ItemResults) -> Values:
     if isinstance(results, DynamicError):
         raise results
     return results

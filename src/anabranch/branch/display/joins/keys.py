@@ -4,7 +4,9 @@ Where `$x/a = $y/b` is one of the conditions that must all hold, an entry of `$x
 entries of `$y` that have a key in common with it: for the others the condition is false, whatever the rest of it says
 or raises (LAWS 2.4).
 That is so for a `for` over the other stream, with the condition in `where`, and for `some ... satisfies`, wherever it
-stands.
+stands; and what is evaluated between the two, for each entry that is bound, must not fail: that would be missed for the
+entries that are left out.
+So more streams may be joined, each with the first one.
 Texts are compared as they are written (LAWS 2.3), and the values of paths are untyped text.
 
 `key_between` finds the key in a query, and `Meeting` is an index of the keys of two streams' entries.
@@ -59,8 +61,6 @@ class JoinPair:
     other_variable: str
     other_source: ast.Expression
     conditions: tuple[ast.Expression, ...]
-    is_alone: bool
-    """Whether nothing is evaluated between: no other variable is bound there."""
 
     def own(self, path: ast.Expression) -> ast.Expression:
         """What a path gives for an entry of the first stream."""
@@ -78,21 +78,46 @@ def pairs_between(flwor: ast.Flwor, stream: str, other: str) -> Iterator[JoinPai
     first = flwor.clauses[place]
     if bindings[first.variable] != 1 or not _reads(first, stream):
         return
-    for name, source, conditions, is_alone in _met(flwor, place):
+    for name, source, conditions in _met(flwor, place):
         if bindings[name] == 1 and base_of(source) == ast.Source("stream", other) and not number_of_variables(source):
-            yield JoinPair(flwor.clauses[: place + 1], first.variable, name, source, conditions, is_alone)
+            yield JoinPair(flwor.clauses[: place + 1], first.variable, name, source, conditions)
 
 
-def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...], bool]]:
-    """The variables that are bound behind the first `for`, their sources and conditions, and whether they are alone."""
-    for clause in flwor.clauses[place + 1 :]:
-        if isinstance(clause, ast.For):
-            is_alone = len(flwor.clauses) == place + 2
-            yield clause.variable, clause.source, tuple(conjuncts(flwor.where)), is_alone
+def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...]]]:
+    """The variables that are bound behind the first `for` such that nothing fails behind them before the conditions.
+
+    Each comes with its source, and with the conditions.
+    """
+    first = flwor.clauses[place].variable
+    for at, clause in enumerate(flwor.clauses):
+        behind = flwor.clauses[at + 1 :]
+        if at > place and isinstance(clause, ast.For) and _binds_nodes((first, clause.variable), behind):
+            yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
     for part in parts(flwor):
         if isinstance(part, ast.Quantified) and part.kind == "some":
-            for name, source in part.bindings:
-                yield name, source, tuple(conjuncts(part.condition)), len(part.bindings) == 1
+            for at, (name, source) in enumerate(part.bindings):
+                if _binds_nodes((first, name), tuple(ast.For(*each) for each in part.bindings[at + 1 :])):
+                    yield name, source, tuple(conjuncts(part.condition))
+
+
+def _binds_nodes(known: Iterable[str], clauses: Iterable[ast.For | ast.Let]) -> bool:
+    """Whether clauses bind what plain paths find, from streams and from variables that hold nodes; those never fail."""
+    nodes = set(known)
+    for clause in clauses:
+        if isinstance(clause, ast.For) and clause.window is not None:
+            return False
+        for part in parts(clause.source if isinstance(clause, ast.For) else clause.value):
+            match part:
+                case ast.Variable(name) if name in nodes:
+                    pass
+                case ast.Source("stream") | ast.Path() | ast.Step() | ast.NameTest() | ast.KindTest():
+                    pass
+                case ast.Filter() | ast.Qualifier() | ast.Number() | ast.Duration():
+                    pass
+                case _:
+                    return False
+        nodes.add(clause.variable)
+    return True
 
 
 def _reads(node: ast.For | ast.Let, stream: str) -> bool:

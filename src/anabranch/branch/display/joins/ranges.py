@@ -14,12 +14,12 @@ A condition computes in doubles, so ranges are wider than what it says, by more 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from anabranch.branch.display.joins.distances import Inequality, inequalities
-from anabranch.branch.display.joins.keys import ANY, JoinPair, pairs_between
+from anabranch.branch.display.joins.keys import ANY, JoinKey, JoinPair, Meeting, pairs_between
 from anabranch.language import ast
 from anabranch.language.equalities import is_path_from
 from anabranch.values.atomic import Atomic, Untyped, finite_value
@@ -81,7 +81,7 @@ def range_between(
     """
     for pair in pairs_between(flwor, stream, other):
         found: dict[tuple[ast.Expression, ast.Expression], JoinRange] = {}
-        for condition in pair.conditions if pair.is_alone else ():
+        for condition in pair.conditions:
             for each in inequalities(condition, functions or {}, shadowed):
                 for one, two, bound in _bounds(each, pair):
                     found[one, two] = found[one, two].with_bounds(bound) if (one, two) in found else bound
@@ -125,6 +125,29 @@ class RangeMeeting:
     def met_by_own(self, entry: int) -> set[int]:
         """The entries of the other stream that an own entry meets."""
         return self.other.around(self.own.keys.get(entry, ()), self._key.least, self._key.most)
+
+
+def meeting_by(key: JoinKey | JoinRange) -> Meeting | RangeMeeting:
+    """An empty index by a key or a range."""
+    return RangeMeeting(key) if isinstance(key, JoinRange) else Meeting()
+
+
+def keys_by(
+    key: JoinKey | JoinRange, atoms: Callable[[ast.Expression], Sequence[Atomic] | None], *, is_own: bool
+) -> Collection[str | None]:
+    """What an index files an entry under, of the first stream or of the other.
+
+    `atoms` gives what an expression finds in the entry, or None where it fails.
+    """
+    beside = (key.own_beside if is_own else key.other_beside) if isinstance(key, JoinRange) else ()
+    written: Collection[str] = ()
+    for expression in (*beside, key.own if is_own else key.other):
+        values = atoms(expression)
+        found = None if values is None else key.written(values)
+        if found is None:
+            return (ANY,)
+        written = found
+    return written
 
 
 class SortedKeys:

@@ -1,0 +1,371 @@
+"""The tuples of a loop over items of the past, of which each is evaluated once (`loops.py` says why that is enough).
+
+An item takes part on its side from its arrival until it is too old.
+When one comes, it is put together with those items of the other sides that it can meet by the loop's condition
+(`branch/display/joins/`), and each tuple is evaluated by the law over just these items.
+Tuples stand in the order in which the loop runs: the newest items of its first `for` first, then those of the next.
+A tuple that gives nothing is forgotten at once.
+
+A dead letter is written when it was not there at the moment before, as one of the whole query would be.
+An item in which a path fails has one as long as the loop comes to look at it, which takes an item on each side before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
+from anabranch.branch.display.joins.keys import Meeting
+from anabranch.branch.display.joins.ranges import RangeMeeting, keys_by, meeting_by
+from anabranch.branch.display.stages import Stage
+from anabranch.branch.past.loops import PastLoop, PastSide
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.evaluate import ResultRow
+from anabranch.law.inputs import Arrival
+from anabranch.runtime.past.recollection import ItemResults, Recollection
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.values.atomic import Atomic
+from anabranch.values.sequences import Values
+
+ChosenItems: TypeAlias = tuple[ast.Expression, Mapping[Arrival, ItemResults]]
+"""A path, and what it gives in those items over which a tuple is evaluated."""
+
+
+class PresentLetters:
+    """The dead letters that a query has now, and how often."""
+
+    def __init__(self) -> None:
+        self._counts: dict[DeadLetter, int] = {}
+        self._touched: dict[DeadLetter, bool] = {}
+        """Those that came or went in this moment, each with whether it was there before."""
+
+    def add(self, letters: Iterable[DeadLetter]) -> None:
+        """Note that these are there once more."""
+        for each in letters:
+            count = self._counts.get(each, 0)
+            self._touched.setdefault(each, count > 0)
+            self._counts[each] = count + 1
+
+    def remove(self, letters: Iterable[DeadLetter]) -> None:
+        """Note that these are there once less."""
+        for each in letters:
+            self._touched.setdefault(each, True)
+            self._counts[each] -= 1
+            if not self._counts[each]:
+                del self._counts[each]
+
+    def drained(self) -> list[DeadLetter]:
+        """End a moment; the letters that were not there before it."""
+        found = [each for each, was_there in self._touched.items() if not was_there and each in self._counts]
+        self._touched.clear()
+        return found
+
+
+_Rank: TypeAlias = tuple[int, int]
+"""The place of an item's value in the order of a side: minus the number of the item, and its own among its values."""
+
+
+@dataclass(slots=True)
+class _SideItem:
+    """What takes part on a side: a value of an item or, on the last side, all its values together."""
+
+    arrival: Arrival
+    results: Values
+    rank: _Rank
+    tuples: set[int] = field(default_factory=set)
+    """The tuples that it is in."""
+
+
+class _LiveSide:
+    """The items that take part on one side now."""
+
+    def __init__(self, side: PastSide) -> None:
+        self.side = side
+        self.items: dict[int, _SideItem] = {}
+        self.failing: dict[int, DeadLetter] = {}
+        """Items in which the path of the side fails."""
+        self.is_looked_at = False
+        """Whether the loop comes to look at them."""
+        self._by_time: list[tuple[Fraction, int]] = []
+        self._entered = 0
+
+    def number(self, arrival: Arrival) -> int:
+        """The number of what enters next."""
+        self._entered += 1
+        heappush(self._by_time, (arrival.time, self._entered))
+        return self._entered
+
+    def expired(self, now: Fraction) -> Iterator[int]:
+        """The numbers of what is too old by now, which is forgotten."""
+        while self._by_time and self._by_time[0][0] < now - self.side.seconds:
+            yield heappop(self._by_time)[1]
+
+
+@dataclass(slots=True)
+class _PastTuple:
+    """Items that were put together, one of each side."""
+
+    members: tuple[int, ...]
+    rank: tuple[_Rank, ...]
+    letters: Sequence[DeadLetter] = ()
+
+
+class RecalledTuples:
+    """The tuples of one loop as entries of a stage (`EntrySource`), under its id as the name of their stream."""
+
+    is_lasting = may_forget = False
+
+    def __init__(
+        self,
+        id: str,
+        site: QuerySite,
+        scope: AnswerScope,
+        loop: PastLoop,
+        memory: Recollection,
+        letters: PresentLetters,
+    ) -> None:
+        self.stream = id
+        self._site, self._scope, self._loop = site, scope, loop
+        self._memory, self._letters = memory, letters
+        self._sides = [_LiveSide(each) for each in loop.sides]
+        self._meetings = {(each.one, each.other): meeting_by(each.key) for each in loop.meetings}
+        self._tuples: dict[int, _PastTuple] = {}
+        self._count = 0
+        self._new: list[int] = []
+
+    # --- moments ------------------------------------------------------------------------------------------
+
+    def moment(self, now: Fraction, came: Arrival | None) -> list[int]:
+        """The tuples that are gone, or have come, in the order of the loop."""
+        gone: list[int] = []
+        for place, side in enumerate(self._sides):
+            for number in side.expired(now):
+                gone += self._leave(place, number)
+        self._new = []
+        for place, side in enumerate(self._sides) if came is not None else ():
+            if came is not None and side.side.stream == came.place.stream:
+                results = self._memory.results(side.side.path).get(came)
+                if results is not None and came.time >= now - side.side.seconds:
+                    for number in self._enter(place, came, results):
+                        self._new += [self._put_together(members) for members in self._met(place, number)]
+        self._new.sort(key=lambda number: self._tuples[number].rank)
+        self._look_at_failing()
+        return [*gone, *self._new]
+
+    def settle(self, stage: Stage) -> None:
+        """Forget the new tuples that have given nothing to their stage."""
+        for number in self._new:
+            is_failing = (self.stream, number) in self._site.failing
+            if not (is_failing or self._tuples[number].letters or stage.keeps(self.stream, number)):
+                self._forget(number)
+        self._new = []
+
+    def _enter(self, place: int, arrival: Arrival, results: ItemResults) -> list[int]:
+        """Let an item take part on a side; the numbers of what takes part."""
+        side = self._sides[place]
+        if isinstance(results, DynamicError):
+            number = side.number(arrival)
+            side.failing[number] = letter = self._letter(side.side, arrival, results)
+            if side.is_looked_at:
+                self._letters.add((letter,))
+            return []
+        several = [results] if place == len(self._sides) - 1 else [[each] for each in results]
+        found: list[int] = []
+        for own, values in enumerate(several):
+            number = side.number(arrival)
+            first = found[0] if found else number
+            side.items[number] = _SideItem(arrival, values, (-first, own))
+            for one, other, key in ((each.one, each.other, each.key) for each in self._loop.meetings):
+                if place in (one, other):
+                    meeting, is_own = self._meetings[one, other], place == one
+                    atoms = partial(self._atoms, side.side, {arrival: values})
+                    (meeting.own if is_own else meeting.other).put(number, keys_by(key, atoms, is_own=is_own))
+            found.append(number)
+        return found
+
+    def _leave(self, place: int, number: int) -> list[int]:
+        """Let an item take part no more; the tuples that are gone with it."""
+        side = self._sides[place]
+        if number in side.failing:
+            letter = side.failing.pop(number)
+            if side.is_looked_at:
+                self._letters.remove((letter,))
+            return []
+        for (one, other), meeting in self._meetings.items():
+            if place in (one, other):
+                (meeting.own if place == one else meeting.other).put(number, ())
+        gone = sorted(side.items[number].tuples)
+        for each in gone:
+            self._letters.remove(self._tuples[each].letters)
+            self._forget(each)
+        del side.items[number]
+        return gone
+
+    def _look_at_failing(self) -> None:
+        """Note which sides the loop comes to look at: those behind sides on which there are items."""
+        looks = True
+        for side in self._sides:
+            if side.is_looked_at != looks:
+                side.is_looked_at = looks
+                change = self._letters.add if looks else self._letters.remove
+                change(side.failing.values())
+            looks = looks and bool(side.items)
+
+    # --- tuples -------------------------------------------------------------------------------------------
+
+    def _met(self, place: int, number: int) -> list[tuple[int, ...]]:
+        """The items of the other sides that may meet an item, put together with it; each has its number at its side."""
+        found: list[dict[int, int]] = [{place: number}]
+        for other in self._way(place):
+            found = [{**known, other: each} for known in found for each in self._candidates(known, other)]
+        return [tuple(known[each] for each in range(len(self._sides))) for known in found]
+
+    def _way(self, place: int) -> Iterator[int]:
+        """The other sides, one after the other; those that are tied to sides before them come first."""
+        known, rest = {place}, [each for each in range(len(self._sides)) if each != place]
+        while rest:
+            tied = (each for each in rest if any(self._meeting(one, each) is not None for one in known))
+            following = next(tied, rest[0])
+            rest.remove(following)
+            known.add(following)
+            yield following
+
+    def _candidates(self, known: Mapping[int, int], other: int) -> Collection[int]:
+        """The items of a side that may meet those that are known of other sides."""
+        found: set[int] | None = None
+        for place, number in known.items():
+            meeting = self._meeting(place, other)
+            if meeting is not None:
+                met = meeting.met_by_own(number) if place < other else meeting.met_by_other(number)
+                found = met if found is None else found & met
+        return list(self._sides[other].items) if found is None else found
+
+    def _meeting(self, one: int, other: int) -> Meeting | RangeMeeting | None:
+        return self._meetings.get((min(one, other), max(one, other)))
+
+    def _put_together(self, members: tuple[int, ...]) -> int:
+        self._count += 1
+        self._restore_tuple(self._count, members)
+        return self._count
+
+    def _restore_tuple(self, number: int, members: tuple[int, ...]) -> None:
+        items = [side.items[member] for side, member in zip(self._sides, members, strict=True)]
+        self._tuples[number] = _PastTuple(members, tuple(each.rank for each in items))
+        for each in items:
+            each.tuples.add(number)
+
+    def _forget(self, number: int) -> None:
+        for side, member in zip(self._sides, self._tuples.pop(number).members, strict=True):
+            side.items[member].tuples.discard(number)
+
+    def precedes(self, one: int, other: int) -> bool:
+        """Whether a tuple stands before another."""
+        return self._tuples[one].rank < self._tuples[other].rank
+
+    def in_order(self, some: Collection[int]) -> list[int]:
+        """Some tuples in their order."""
+        return sorted(some, key=lambda number: self._tuples[number].rank)
+
+    # --- evaluation ---------------------------------------------------------------------------------------
+
+    def again(self, changed: Changed) -> Collection[int]:
+        """The tuples of this moment."""
+        return changed[self.stream]
+
+    def rows(self, entry: int) -> Sequence[ResultRow]:
+        """The results of a tuple; none where it is gone, or makes the whole answer fail."""
+        try:
+            return self.tried(entry)
+        except DynamicError as error:
+            self.fails(entry, error)
+            return ()
+
+    shown = rows
+
+    def tried(self, entry: int) -> Sequence[ResultRow]:
+        """The results of a tuple; none where it is gone, and an error where it fails."""
+        self._site.failing.pop((self.stream, entry), None)
+        known = self._tuples.get(entry)
+        if known is None:
+            return ()
+        chosen: dict[str, ChosenItems] = {}
+        for side, member in zip(self._sides, known.members, strict=True):
+            item = side.items[member]
+            chosen[side.side.stream] = side.side.path, {item.arrival: item.results}
+        rows = self._site.evaluation.rows(self._loop.expression, self._scope, chosen)
+        known.letters = self._site.evaluation.aside
+        self._letters.add(known.letters)
+        return rows
+
+    def fails(self, entry: int, error: DynamicError) -> None:
+        """Let the whole answer fail as long as the tuple is there."""
+        self._site.failing[self.stream, entry] = error
+
+    def _atoms(
+        self, side: PastSide, chosen: Mapping[Arrival, ItemResults], expression: ast.Expression
+    ) -> list[Atomic] | None:
+        """What an expression finds in an item on a side."""
+        return self._site.evaluation.atoms(expression, self._scope, {side.stream: (side.path, chosen)})
+
+    def _letter(self, side: PastSide, arrival: Arrival, error: DynamicError) -> DeadLetter:
+        """The dead letter of an item in which the path of a side fails."""
+        failing: ChosenItems = side.path, {arrival: error}
+        self._site.evaluation.rows(side.source, self._scope, {side.stream: failing})
+        (letter,) = self._site.evaluation.aside
+        return letter
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def encode(self) -> list[Any]:
+        """All tuples as plain data, in the form in which displays keep their entries."""
+        numbers = {each: number for number, each in enumerate(self._memory.arrivals)}
+
+        def written(known: _PastTuple) -> list[Any]:
+            items = [side.items[each] for side, each in zip(self._sides, known.members, strict=True)]
+            return [[[numbers[each.arrival], each.rank[1]] for each in items], [*map(write_letter, known.letters)]]
+
+        return [self._count, [[number, *written(known)] for number, known in self._tuples.items()]]
+
+    def decode(self, now: Fraction, data: Any, name: str | None) -> None:
+        """Restore from `encode`, where the same items are remembered; `name` is that of the query."""
+        numbers = {each: number for number, each in enumerate(self._memory.arrivals)}
+        entered: list[dict[tuple[int, int], int]] = []
+        for place, side in enumerate(self._sides):
+            known: dict[tuple[int, int], int] = {}
+            for arrival, results in self._memory.results(side.side.path).items():
+                if arrival.time >= now - side.side.seconds:
+                    found = self._enter(place, arrival, results)
+                    known |= {(numbers[arrival], own): number for own, number in enumerate(found)}
+            entered.append(known)
+        self._count, tuples, *_ = data
+        for number, items, letters, *_ in tuples:
+            members = tuple(known[item, own] for known, (item, own) in zip(entered, items, strict=True))
+            self._restore_tuple(number, members)
+            self._tuples[number].letters = [read_letter(each, name) for each in letters]
+            self._letters.add(self._tuples[number].letters)
+        self._look_at_failing()
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        """Nothing is kept of a tuple beside what it gave."""
+        return None
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        """There is nothing to restore."""
+
+
+def write_letter(letter: DeadLetter) -> list[Any]:
+    """A dead letter of a query as plain data."""
+    place = letter.place
+    return [place.stream, place.partition, place.offset, letter.reason, letter.raw, letter.code]
+
+
+def read_letter(data: Sequence[Any], name: str | None) -> DeadLetter:
+    """A dead letter of the query called so, from what `write_letter` gave."""
+    stream, partition, offset, reason, raw, code = data
+    return DeadLetter(Place(stream, partition, offset), reason, raw, code, name)
