@@ -18,8 +18,9 @@ from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.parsing.cursor import MAX_DIGITS
 from anabranch.language.rewrite import parts
 from anabranch.sql.conditions import CONDITIONS, OPERATORS, SqlConditions
-from anabranch.sql.functions import CASTS, CLOCKS, DATE_PARTS, EXTRACTS, FUNCTIONS, TRIMS, call, date_of, moment_of
-from anabranch.sql.scope import GroupedKey, SqlScope, kind_of, names_of
+from anabranch.sql.functions import CASTS, DATE_PARTS, EXTRACTS, FUNCTIONS, TRIMS, call, date_of, moment_of
+from anabranch.sql.naming import kind_of, refused_hint, refused_name
+from anabranch.sql.scope import GroupedKey, SqlScope, names_of
 from anabranch.sql.times import TYPES, TimeColumns, bare, duration_literal, interval_of, time_text
 from anabranch.values.operators import ArithmeticOperator
 
@@ -33,8 +34,6 @@ _ARITHMETIC: dict[type[exp.Expr], ArithmeticOperator] = {
 _SUMS, _PRODUCTS = (exp.Add, exp.Sub), (exp.Mul, exp.Div, exp.Mod)
 _WORDS = dict(zip(("=", "!=", "<", "<=", ">", ">="), VALUE_COMPARISONS, strict=True))
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
-_CALLED_AROUND = re.compile(r"([A-Za-z_]\w*)\s*\(\s*$")
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -133,40 +132,7 @@ class SqlExpressions(SqlConditions):
             case _:
                 if (aggregate := self.aggregate(node, scope)) is not None:
                     return aggregate
-                raise self._refused(node)
-
-    def _refused(self, node: exp.Expr) -> Exception:
-        match node:
-            case exp.Subquery() | exp.Select() | exp.Exists():
-                return self.refuse("subquery", node)
-            case exp.Window():
-                return self.refuse("window function", node)
-            case exp.Parameter() | exp.Placeholder():
-                return self.refuse("parameter", node)
-            case exp.JSONExtract() | exp.JSONExtractScalar() | exp.JSONBExtract() | exp.JSONBExtractScalar():
-                return self.refuse("operator of JSON", node)
-            case exp.Array():
-                return self.refuse("array", node)
-            case exp.Tuple():
-                return self.refuse("row value", node)
-            case exp.ILike():
-                return self.refuse("ILIKE", node)
-            case exp.RegexpLike():
-                return self.refuse("regular expression", node)
-            case exp.AtTimeZone():
-                return self.refuse("zone", node)
-            case exp.Star():
-                return self.refuse("'*' beside other columns", node)
-            case exp.Anonymous() if str(node.this).upper() == "NOW":
-                return self.refuse("clock", node)
-            case _ if isinstance(node, CLOCKS):
-                return self.refuse("clock", node)
-            case _:
-                start = self.span(node).start
-                word = _CALLED.match(self.text, start)
-                if word is None and isinstance(node, exp.Func):
-                    word = _CALLED_AROUND.search(self.text, 0, start)
-                return self.refuse(kind_of(node) if word is None else f"function {word[1].upper()}", node)
+                raise self.refuse(refused_name(node, self.text, self.span(node).start), node, refused_hint(node))
 
     # --- names and literals -------------------------------------------------------------------------------
 
@@ -322,7 +288,7 @@ class SqlExpressions(SqlConditions):
             passed = ast.Arithmetic(moment, (("-", since),), span=span)
             return ast.Arithmetic(passed, (("div", second),), span=span)
         if part not in EXTRACTS:
-            raise self.refuse(f"EXTRACT of {part}", node)
+            raise self.refuse(f"EXTRACT of {part}", node, f"known are {', '.join(EXTRACTS)} and EPOCH")
         return call(f"{EXTRACTS[part]}-from-dateTime", (moment,), span)
 
     def _member(self, node: exp.Bracket, scope: SqlScope, span: Span) -> ast.Expression:

@@ -157,5 +157,5 @@ EXTRACTS: Mapping[str, str] = {
 }
 DATE_PARTS = ("YEAR", "MONTH", "DAY")
 """Those that a date has as well."""
-CLOCKS = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
-"""Functions that ask for the time; so does the anonymous NOW()."""
+CLOCKS = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp)
+"""Functions that ask for the time."""

@@ -176,7 +176,8 @@ class SqlQueries(SqlOrder):
         if group is not None and columns is None:
             raise self.refuse("'*' in a query with groups", node.expressions[0])
         if group is not None and window is not None and not any(self.window_column(each, scope) for each in group):
-            raise self.refuse("GROUP BY that spans windows", node.args.get("group") or node)
+            clause = "GROUP BY" if node.args.get("distinct") is None else "DISTINCT"
+            raise self.refuse(f"{clause} that spans windows", node.args.get(clause.split()[0].lower()) or node)
         conditions, clauses = self._loops(node, joined, scope)
         query = _Selection(node, first, scope, columns, outputs, clauses, conditions, span)
         if group is None:

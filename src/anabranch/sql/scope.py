@@ -16,12 +16,25 @@ from anabranch.errors import QueryError, Refused, Span, did_you_mean
 from anabranch.language import ast
 from anabranch.language.objects import LOOKUP
 from anabranch.language.parsing.cursor import NCNAME_ALONE
+from anabranch.sql.naming import kind_of
 from anabranch.sql.parsing import PLAIN, WORDS
 from anabranch.sql.refusals import refuse_sql
 
 MAX_NODES = 100_000
 """How large the tree of a query may become: conditions are written out where several aggregates need them."""
 WINDOW_COLUMNS: Mapping[str, str] = {"window_start": "window-start", "window_end": "window-end"}
+_CLAUSES: Mapping[tuple[type[exp.Expr], str], str] = {
+    (exp.Select, "windows"): "window function",
+    (exp.Select, "into"): "SELECT INTO",
+    (exp.Select, "locks"): "FOR UPDATE",
+    (exp.Distinct, "on"): "DISTINCT ON",
+    (exp.Table, "version"): "FOR SYSTEM_TIME",
+    (exp.Table, "sample"): "TABLESAMPLE",
+    (exp.Table, "pivots"): "PIVOT",
+    (exp.TableAlias, "columns"): "names of columns behind a table",
+    (exp.TryCast, "safe"): "TRY_CAST",
+}
+"""What parts of constructs are called that go by a name of their own."""
 _NAMED = (exp.Column, exp.Dot)
 _PARTS_OF_COLUMNS = ("catalog", "db", "table", "this")
 
@@ -101,8 +114,9 @@ class SqlNames:
     def error(self, message: str, node: exp.Expr | None, hint: str | None = None) -> QueryError:
         return QueryError(message, text=self.text, span=self.span(node), hint=hint)
 
-    def refuse(self, name: str, node: exp.Expr | None) -> Refused:
-        return refuse_sql(name, self.text, self.span(node))
+    def refuse(self, name: str, node: exp.Expr | None, hint: str | None = None) -> Refused:
+        """The error for a construct; a hint is given where the table of refusals has none."""
+        return refuse_sql(name, self.text, self.span(node), hint)
 
     def check_args(self, node: exp.Expr, known: Collection[str]) -> None:
         """Refuse what a node says beyond what is translated."""
@@ -110,7 +124,7 @@ class SqlNames:
             if value and name not in known:
                 at = value if isinstance(value, exp.Expr) else node
                 word = name.strip("_").replace("_", " ").upper()
-                raise self.refuse(f"{word} of {kind_of(node)}", at)
+                raise self.refuse(_CLAUSES.get((type(node), name)) or f"{word} of {kind_of(node)}", at)
 
     def variable(self, wanted: str) -> str:
         """A name for a variable that no other has, close to the wanted one."""
@@ -206,13 +220,3 @@ def nodes_in(root: exp.Expr) -> list[exp.Expr]:
             elif isinstance(given, list):
                 nodes += [each for each in given if isinstance(each, exp.Expr)]
     return nodes
-
-
-def kind_of(node: exp.Expr) -> str:
-    """The name of a construct as a user of SQL knows it."""
-    if isinstance(node, exp.Anonymous):
-        return f"function {str(node.this).upper()}"
-    if isinstance(node, exp.Func):
-        return f"function {node.sql_name()}"
-    words = "".join(f" {each}" if each.isupper() else each for each in type(node).__name__).split()
-    return " ".join(words).upper()

@@ -16,7 +16,8 @@ from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.objects import step_to
 from anabranch.sql.aggregates import SqlAggregates
-from anabranch.sql.scope import SqlTable, kind_of, names_of
+from anabranch.sql.naming import kind_of, refused_name
+from anabranch.sql.scope import SqlTable, names_of
 from anabranch.sql.times import bare, interval_of
 from anabranch.values.times import DayTimeDuration
 
@@ -69,17 +70,18 @@ class SqlSources(SqlAggregates):
         side = str(node.args.get("side") or "").upper()
         if side in ("RIGHT", "FULL"):
             raise self.refuse("RIGHT or FULL JOIN", node)
-        if str(node.args.get("kind") or "").upper() not in ("", "INNER", "CROSS", "OUTER"):
-            raise self.refuse(f"{node.args['kind']} JOIN", node)
+        kind = str(node.args.get("kind") or "").upper()
+        if kind in ("SEMI", "ANTI"):
+            raise self.refuse("SEMI or ANTI JOIN", node)
+        if kind not in ("", "INNER", "CROSS", "OUTER"):
+            raise self.refuse(f"{kind} JOIN", node)
         self.check_args(node, ("this", "side", "kind", "on", "using"))
         using = tuple(each.name for each in node.args.get("using") or ())
         return JoinedTable(self._table(node.this), node.args.get("on"), using, side == "LEFT", node)
 
     def _table(self, node: exp.Expr) -> SqlTable:
-        if isinstance(node, exp.Subquery | exp.Select | exp.Values):
-            raise self.refuse("subquery", node)
         if not isinstance(node, exp.Table):
-            raise self.refuse(kind_of(node), node)
+            raise self.refuse(refused_name(node, self.text, self.span(node).start), node)
         if node.args.get("db") is not None:
             raise self.refuse("schema in front of a stream", node.args["db"])
         self.check_args(node, ("this", "alias"))
