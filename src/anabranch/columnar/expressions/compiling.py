@@ -33,8 +33,9 @@ from anabranch.columnar.expressions.literals import (
     prefixed,
     simple_number,
 )
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import blaming
 from anabranch.columnar.expressions.sequences import TRUE
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,

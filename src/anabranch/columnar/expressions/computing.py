@@ -34,8 +34,9 @@ from anabranch.columnar.expressions.objects.lookups import (
     untyped,
     untyped_source,
 )
-from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming, words_for
+from anabranch.columnar.expressions.scope import ChosenNodes, blaming, words_for
 from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, TRUE, SequenceScope
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     TIMES,
     Choice,

@@ -17,7 +17,8 @@ from anabranch.columnar.expressions.junctions import (
 )
 from anabranch.columnar.expressions.literals import check_comparable
 from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import blaming
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Clear,
     ColumnComparison,
