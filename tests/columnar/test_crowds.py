@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.items import learned_program
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.scan.look import Look

@@ -37,7 +37,7 @@ from anabranch.branch.intake.lookahead import (
 )
 from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
 from anabranch.branch.members import Asker
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.layout import Laid, computed_texts, laid_out
 from anabranch.columnar.items.query import CompiledQuery, compile_query, time_column

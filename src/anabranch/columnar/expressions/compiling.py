@@ -33,8 +33,9 @@ from anabranch.columnar.expressions.literals import (
     prefixed,
     simple_number,
 )
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import blaming
 from anabranch.columnar.expressions.sequences import TRUE
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -355,10 +356,10 @@ class LookScope(ValueScope):
     ) -> list[Fragment]:
         nodes = self.nodes_at(spot)
         if spot.is_single:
-            content = ContentOf(tuple(self.bind(name, spot.bare).rounds(others, where, inside)))
+            content = ContentOf(tuple(self.in_round(name, spot).rounds(others, where, inside)))
             found: Expression = Choice(nodes.condition or TRUE, content, ContentOf(()))
         else:
-            scope, condition = self.bind_row(name, spot.bare, nodes.frame), nodes.condition
+            scope, condition = self.in_round(name, spot), nodes.condition
             if where is not None and not others:
                 condition, where = then(condition, scope.truth(where)), None
             content = ContentOf(tuple(scope.rounds(others, where, inside)))
@@ -377,7 +378,7 @@ class LookScope(ValueScope):
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
         (spot,), clears = spots, []
         nodes = self.nodes_at(spot)
-        scope = self.bind_row(name, spot.bare, nodes.frame)
+        scope = self.in_round(name, spot)
         for each in lets:
             if not isinstance(each, ast.Let):
                 raise NotColumnar("a loop with `order by` and several `for`")

@@ -34,8 +34,9 @@ from anabranch.columnar.expressions.objects.lookups import (
     untyped,
     untyped_source,
 )
-from anabranch.columnar.expressions.scope import ChosenNodes, NotColumnar, Spot, blaming, words_for
-from anabranch.columnar.expressions.sequences import LAST, POSITION, TRUE, SequenceScope
+from anabranch.columnar.expressions.scope import ChosenNodes, blaming, words_for
+from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, TRUE, SequenceScope
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     TIMES,
     Choice,
@@ -231,6 +232,8 @@ class ValueScope(SequenceScope):
                 return ConstantValue(name == "true")
             case (("position" | "last"), ()):
                 return self.value(ast.Variable(POSITION if name == "position" else LAST))
+            case _, (ast.Variable() as looped, *condition) if name == PLACE:
+                return self.place(looped, condition[0] if condition else None)
             case (("not" | "boolean"), (operand,)):
                 found = self.truth(operand)
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "not" else found

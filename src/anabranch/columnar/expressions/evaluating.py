@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.comparing import values_compared
 from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered, row_places
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
-    TIMES,
     Choice,
     Clear,
     ColumnArithmetic,
@@ -66,21 +66,16 @@ from anabranch.columnar.expressions.values import (
     calculated,
     doubles_of,
     exact_numbers,
-    is_exact,
     lines_of_records,
     only_unclear,
-    order_beside_numbers,
-    simple,
     spans_of_owners,
     spelled,
     state_of,
-    texts_compared,
-    ticks_of,
     truth_of,
     with_front,
     worst,
 )
-from anabranch.columnar.match.condition import NO, OPERATORS, YES
+from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
@@ -88,7 +83,6 @@ from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.tables.joined_look import JoinedLook, RowLookup, TableView
-from anabranch.values.operators import ComparisonOperator
 
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
@@ -119,6 +113,8 @@ class FrameEvaluation:
         self._inside: dict[int, FrameEvaluation] = {}
         rows: Shredded | FrameRows = shredded if isinstance(shredded, Shredded) and frame < 0 else shredded.frame(frame)
         self._rows = rows
+        self._whole: tuple[FrameEvaluation, Indices] | None = None
+        """Where these are some of the rows of another evaluation: that one, and which of its rows they are."""
         self._doubtful: dict[int, Flags] = {}
         """By lookup: the rows that are left to the law."""
         self.count = rows.starts.shape[1] if picks is None else len(picks)
@@ -152,10 +148,11 @@ class FrameEvaluation:
                 verdicts[starts == kernels.UNCLEAR] = UNCLEAR_VERDICT
                 return ColumnValue.truth(verdicts)
             case ColumnArithmetic(operator, left, right):
-                sides = doubles_of(self.value(left)), doubles_of(self.value(right))
-                return calculated(expression.kind, operator, *sides)
+                numbers = doubles_of(self.value(left)), doubles_of(self.value(right))
+                return calculated(expression.kind, operator, *numbers)
             case ColumnComparison(operator, left, right):
-                return self._compared(operator, left, right)
+                sides = (left, self.value(left)), (right, self.value(right))
+                return values_compared(operator, *sides, self.count)
             case Junction(is_and, operands):
                 by = np.minimum if is_and else np.maximum
                 return ColumnValue.truth(reduce(by, (self.truth(each) for each in operands)))
@@ -178,6 +175,9 @@ class FrameEvaluation:
             case RowFold(name, sources, arguments):
                 rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
                 return folded(name, rows, self.count, [self.value(each) for each in arguments])
+            case FirstOfValue() | RowPlace() if self._whole is not None:  # these look at all rows
+                whole, chosen = self._whole
+                return whole.value(expression).take(chosen)
             case FirstOfValue(_, text, condition, at):
                 mine, count = self._rows_in(at, condition)
                 return ColumnValue.truth(first_of_values(replace(mine, value=self.value(text)), count))
@@ -277,34 +277,6 @@ class FrameEvaluation:
 
     # --- operators ----------------------------------------------------------------------------------------
 
-    def _compared(self, operator: ComparisonOperator, left: Expression, right: Expression) -> ColumnValue:
-        one, other = self.value(left), self.value(right)
-        kinds = {left.kind, right.kind}
-        if kinds == {Kind.BOOLEAN}:
-            sides = self.truth(left), self.truth(right)
-            verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
-            verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
-            return ColumnValue.truth(verdicts)
-        if not kinds.isdisjoint(TIMES):
-            (times, known), (others, also) = ticks_of(one), ticks_of(other)
-            holds, state = OPERATORS[operator](times, others), worst(known, also)
-        elif kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
-            holds, state = texts_compared(operator, one, other), worst(one.state, other.state)
-        else:
-            (a, known), (b, also) = doubles_of(one), doubles_of(other)
-            holds, state = OPERATORS[operator](a, b), worst(known, also)
-            if is_exact(left, right):
-                doubtful = (a == b) & ~(simple(left, one) & simple(right, other))
-                state = worst(state, state_of(doubtful, UNCLEAR, state))
-            if kinds == {Kind.UNTYPED} and state is not None:
-                holds, state = order_beside_numbers(operator, one, other, holds, state)
-        verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
-        if state is not None:
-            state = np.broadcast_to(state, self.count)
-            verdicts[state == ABSENT] = NO
-            verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
-        return ColumnValue.truth(verdicts)
-
     def _chosen(self, condition: NDArray[np.uint8], then: ColumnValue, otherwise: ColumnValue) -> ColumnValue:
         found = then.where(condition == YES, otherwise, self.count)
         return found.unclear_where(condition == UNCLEAR_VERDICT)
@@ -355,7 +327,10 @@ class FrameEvaluation:
         """Some of the rows of a frame, in this order, with the same outer rows."""
         assert self._owners is not None
         picks = chosen if self._picks is None else self._picks[chosen]
-        return FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
+        found = FrameEvaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
+        whole, rows = self._whole or (self, np.arange(self.count))
+        found._whole = whole, rows[chosen]
+        return found
 
     def _owners_of(self, inside: FrameEvaluation) -> Indices:
         """By row of an inner frame: the row here that it lies in."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.comparing import are_no_numbers, may_be_moments
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (
@@ -32,8 +33,6 @@ from anabranch.columnar.expressions.values import (
     UNCLEAR,
     ColumnValue,
     States,
-    are_no_numbers,
-    may_be_moments,
     spelled,
     state_of,
     worst,

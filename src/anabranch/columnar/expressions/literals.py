@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from anabranch.columnar.expressions.functions.function import NUMERIC, TEXTUAL
 from anabranch.columnar.expressions.functions.operators import spread
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, FunctionCall, Kind, PartText
 from anabranch.columnar.match.condition import ItemTest, NumberTest, TextTest
 from anabranch.columnar.match.forms import AFTER

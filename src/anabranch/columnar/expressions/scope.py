@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
-from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression, Kind
-from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
+from anabranch.columnar.expressions.tree import Constant, ConstantValue, Expression
+from anabranch.columnar.scan.look import Look
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
 from anabranch.language.objects import POSTFIX
-from anabranch.stream.reading.json_names import key_of_step
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
@@ -26,31 +26,6 @@ _MOST_PREDICATES = 10
 _SETS = ("op:union", "op:intersect", "op:except")
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
-_KINDS: Mapping[str, Kind] = {
-    "string": Kind.STRING,
-    "number": Kind.NUMBER,
-    "boolean": Kind.FLAG,
-    "object": Kind.CONTENT,
-}
-"""By type of JSON."""
-
-
-class NotColumnar(Exception):
-    """An expression does not compile to columns; the text names the construct."""
-
-    def __init__(self, construct: str, hint: str | None = None) -> None:
-        super().__init__(construct)
-        self.construct = construct
-        """The construct, in words that fit all queries."""
-        self.hint = hint
-        """An expression of the same or nearly the same meaning that compiles."""
-        self.expression: ast.Expression | None = None
-        """The innermost expression of the query with the construct."""
-
-    def blame(self, expression: ast.Expression) -> NotColumnar:
-        """The error with its expression, unless an inner expression is known already."""
-        self.expression = self.expression or expression
-        return self
 
 
 _Scope = TypeVar("_Scope")
@@ -117,132 +92,6 @@ class NodeBudget:
         found.add(id(path))
         if len(found) > MOST_LOOKUPS or sum(map(len, self._lookups.values())) > 2 * MOST_LOOKUPS:
             raise NotColumnar(f"more than {MOST_LOOKUPS} lookups in one document, or twice as many in several")
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A part of all items of a look, as it is reached from somewhere; part -1 is the root around items."""
-
-    look: Look
-    part: int
-    bound: int = -1
-    """The frame whose row it is reached from, -1 for an item."""
-    side: int = 0
-    condition: Expression | None = None
-    """The condition of the predicates on the way there, in the rows of its frame; None where there are none."""
-    asked: tuple[tuple[int, Expression], ...] = ()
-    """The same of each place on the way, in the rows of that one's frame: there may be such without this part."""
-    is_chosen: bool = False
-    """Whether the condition holds for at most one of the rows."""
-
-    @property
-    def bare(self) -> Spot:
-        """The spot without any conditions."""
-        return replace(self, condition=None, asked=())
-
-    @property
-    def is_single(self) -> bool:
-        """Whether there is at most one such node for each row that it is reached from."""
-        return self.look.frames[self.part] == self.bound
-
-    @property
-    def parent_frame(self) -> int:
-        """The frame in whose rows there is at most one parent of it, -1 for items."""
-        parent = self.look.parts[self.part].parent
-        return self.look.frames[parent] if parent >= 0 else -1
-
-    @property
-    def is_attribute(self) -> bool:
-        """Whether it is an attribute, and no element."""
-        return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
-
-    @property
-    def is_typed(self) -> bool:
-        """Whether a lookup leads here: to values of JSON, and not to nodes."""
-        return self.part >= 0 and self.look.parts[self.part].is_typed
-
-    @property
-    def is_array(self) -> bool:
-        """Whether it is an array of JSON, which stands for its members where values are meant."""
-        return self.is_typed and self.look.shown(self.part) != self.look.parts[self.part].parent
-
-    @property
-    def kind(self) -> Kind:
-        """The type of its text."""
-        return _KINDS[self.look.parts[self.look.shown(self.part)].json_type] if self.is_typed else Kind.UNTYPED
-
-    @property
-    def name(self) -> str:
-        """The name of the element or attribute, as it is written."""
-        return self.look.parts[self.part].name.removeprefix("@")
-
-    def called(self, *, local: bool) -> str:
-        """What `name()` and `local-name()` give: the key of JSON that it was read from, or else its name."""
-        part = self.look.parts[self.part]
-        key = key_of_step(part.name)
-        if self.part >= len(self.look.of_items.parts) and key not in (None, part.name):
-            raise NotColumnar("the name of what may be a key in a document of JSON, and is no name of XML")
-        if key is not None and part.json_type:
-            return key.removeprefix("@")
-        return self.name.rpartition(":")[2] if local else self.name
-
-    @property
-    def text(self) -> PartColumn:
-        """The column of its text; only what holds nothing else has one."""
-        if self.is_typed and not self.look.parts[self.part].has_text:
-            raise NotColumnar("an object or array that is computed with", "the keys whose values are meant")
-        if not self.look.parts[self.part].has_text:
-            raise NotColumnar(
-                "the text of an element with elements in it", "name the element inside whose text is meant"
-            )
-        return self.part
-
-    @property
-    def whole(self) -> PartColumn:
-        """The column of the whole part."""
-        if self.is_attribute:
-            raise NotColumnar("an attribute that is copied", "string(...) gives its text")
-        return ~self.part
-
-    @property
-    def presence(self) -> PartColumn:
-        """A column that is there where the part is."""
-        return self.look.presence(self.part)
-
-    def steps(self, step: ast.Step) -> list[Spot]:
-        """The spots that a step leads to, without its predicates."""
-        match step:
-            case ast.Step("child" | "attribute" as axis, ast.NameTest() as test, _, deep):
-                pass
-            case ast.Step("descendant", ast.NameTest() as test, _, False):
-                axis, deep = "child", True
-            case ast.Step("self", ast.KindTest("node"), _, False):
-                return [self]
-            case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
-                raise NotColumnar("a step to nodes of one kind, whatever their name")
-            case ast.Step(axis):
-                raise NotColumnar(f"a step along the {axis} axis")
-        starts = (self.part, *self.look.descendants(self.part)) if deep else (self.part,)
-        found = []
-        for child in (child for start in starts for child in self.look.children(start)):
-            part = self.look.parts[child]
-            if part.name.startswith("@") == (axis == "attribute") and is_named(part.expanded, test):
-                found.append(replace(self, part=child))
-        return found
-
-
-def is_named(name: str, test: ast.NameTest) -> bool:
-    """Whether an expanded name passes a test whose name is expanded, too (`with_expanded_names`)."""
-    match test:
-        case ast.NameTest("*", None | "*"):
-            return True
-        case ast.NameTest(local, None):
-            space, _, last = local.rpartition("}")
-            return name == local or (last == "*" and name.rpartition("}")[0] == space)
-        case ast.NameTest(local, "*"):
-            return name.rpartition("}")[2] == local
-        case _:
-            raise NotColumnar("a name in a namespace")
 
 
 @dataclass(frozen=True, slots=True)

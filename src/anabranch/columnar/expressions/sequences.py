@@ -17,7 +17,8 @@ from anabranch.columnar.expressions.junctions import (
 )
 from anabranch.columnar.expressions.literals import check_comparable
 from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import blaming
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Clear,
     ColumnComparison,
@@ -54,6 +55,10 @@ _NOTHING = CompiledSequence(())
 _FIRST: Expression = ConstantValue(1)
 POSITION, LAST = "position()", "last()"
 """The names of these functions in a scope; no variable has such a name."""
+PLACE = "op:place"
+"""The place of a loop's variable among those for which a condition holds, as a call (`rewriting.py`)."""
+_PLACE_OF = "place of "
+"""Before the name of a loop's variable: the name of its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,25 @@ class SequenceScope(LookupScope):
         condition = then(there, spot.condition) if spot.condition is not None else there
         return RowSource(frame, condition, None, self.side if spot.is_single else spot.side)
 
+    def in_round(self, name: str, spot: Spot, *, is_alone: bool = True) -> Self:
+        """The scope inside a loop over the nodes at a spot, perhaps beside those at others."""
+        nodes = self.nodes_at(spot)
+        scope = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
+        if not is_alone or self.is_looked_up(spot):
+            return scope
+        place = _FIRST if spot.is_single else RowPlace(nodes.frame, False, nodes.condition, self.frame)
+        return scope.bind(f"{_PLACE_OF}{name}", place)
+
+    def place(self, variable: ast.Variable, condition: ast.Expression | None) -> Expression:
+        """The place of a loop's variable among those for which a condition holds."""
+        match self.names.get(f"{_PLACE_OF}{variable.name}"):
+            case RowPlace() as found if condition is not None:
+                return replace(found, condition=then(found.condition, self.truth(condition)))
+            case RowPlace() | ConstantValue() as found:
+                return found
+            case _:
+                raise NotColumnar("positions in a loop over parts of several names, or of a document")
+
     def asked(self, spots: Sequence[Spot]) -> list[Expression]:
         """Expressions that are clear where all predicates on the way to some spots are."""
         return [
@@ -208,8 +232,7 @@ class SequenceScope(LookupScope):
         found = CompiledSequence((), tuple(self.asked(spots)))
         for spot in spots:
             nodes, others = self.nodes_at(spot), rest
-            variable, bare = first.variable, spot.bare
-            scope = self.bind(variable, bare) if spot.is_single else self.bind_row(variable, bare, nodes.frame)
+            scope = self.in_round(first.variable, spot, is_alone=len(spots) == 1)
             condition = nodes.condition
             while others and isinstance(others[0], ast.Let):
                 scope, clear = scope.let(others[0].variable, others[0].value)

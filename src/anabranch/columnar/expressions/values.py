@@ -1,6 +1,5 @@
-"""The values of an expression in many rows: numbers, texts or outcomes, and where there are none; how they compare.
+"""The values of an expression in many rows: numbers, texts or outcomes, and where there are none.
 
-Numbers compare by exact value where neither was computed as a double, and doubles stand for these (LAWS 2.3).
 A dateTime is nanoseconds since 1970 where it is written as nearly all items write it (`columnar/moments.py`), in a year
 in which these fit 64 bits; any other text is left to the law, be it a dateTime or none.
 """
@@ -17,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles, spelled_doubles, spelled_integers
+from anabranch.columnar.expressions.numbers import read_doubles, spelled_doubles, spelled_integers
 from anabranch.columnar.expressions.texts import TextColumn
-from anabranch.columnar.expressions.tree import Choice, ConstantValue, Expression, FunctionCall, Kind, Taken
-from anabranch.columnar.match.condition import NO, OPERATORS, YES
+from anabranch.columnar.expressions.tree import Kind, Taken
+from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.moments import read_ticks
 from anabranch.columnar.scan.json_scan import write_lines
-from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.words import WORD
 from anabranch.values.atomic import spell, to_double
-from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+from anabranch.values.operators import ArithmeticOperator
 from anabranch.values.times import DateTime, DayTimeDuration, YearMonthDuration
 
 States: TypeAlias = NDArray[np.uint8]
@@ -38,7 +37,7 @@ TOO_LARGE_INTEGER = float(1 << 53)
 """Below this, a double that was computed from integers is exact."""
 
 
-_SHORTEST_MOMENT = len("2026-01-01T00:00:00")
+SHORTEST_MOMENT = len("2026-01-01T00:00:00")
 _SMALL, _LARGE = 1e-6, 1e6
 """Doubles between these are spelled like decimals."""
 
@@ -255,7 +254,7 @@ def _respelled(moments: TextColumn, state: States | None) -> TextColumn:
     """DateTimes in XQuery's spelling, without zeros at the end of a fraction, and with Z for UTC."""
     length = moments.ends - moments.starts
     last = moments.data[np.maximum(moments.ends - 1, 0)] if len(moments.data) else np.zeros(len(length), np.uint8)
-    plain = (length == _SHORTEST_MOMENT) | ((length == _SHORTEST_MOMENT + 1) & (last == ord("Z")))
+    plain = (length == SHORTEST_MOMENT) | ((length == SHORTEST_MOMENT + 1) & (last == ord("Z")))
     others = ~plain if state is None else ~plain & (state == CLEAR)
     if not others.any():
         return moments
@@ -311,45 +310,6 @@ def with_front(found: TextColumn, taken: Taken) -> list[TextColumn]:
     return [TextColumn.of(b"", taken.front).take(there), rest]
 
 
-# --- comparisons ------------------------------------------------------------------------------------------
-
-
-def is_exact(left: Expression, right: Expression) -> bool:
-    """Whether two numbers are compared by exact value, and not as doubles: unless one was computed as such (LAWS 2.3).
-
-    Doubles compare as the exact values do unless they are equal.
-    """
-    return not any(each.kind is Kind.DOUBLE and not _is_written(each) for each in (left, right))
-
-
-def _is_written(number: Expression) -> bool:
-    """Whether a double may be one that the query wrote, which keeps its exact value."""
-    match number:
-        case ConstantValue():
-            return True
-        case Choice(_, then, otherwise):
-            return _is_written(then) or _is_written(otherwise)
-        case FunctionCall("behind" | "number", (*_, operand), _):
-            return _is_written(operand)
-        case _:
-            return False
-
-
-def simple(number: Expression, value: ColumnValue) -> Flags:
-    """Which numbers have so few digits that two of them are equal exactly where their doubles are."""
-    match number.kind:
-        case Kind.UNTYPED | Kind.NUMBER:
-            return np.zeros(1, np.bool_) if value.numbers is None else ~np.isnan(value.numbers)
-        case Kind.INTEGER:
-            assert value.numbers is not None
-            return np.abs(value.numbers) < TOO_LARGE_INTEGER
-        case _:
-            assert value.numbers is not None
-            few = isinstance(number, ConstantValue)  # the compiler has checked it
-            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
-            return found
-
-
 def exact_numbers(value: ColumnValue) -> tuple[Numbers, States | None]:
     """Numbers of so few digits that doubles compare as they do (LAWS 2.3); others are unclear."""
     assert value.numbers is not None
@@ -364,54 +324,3 @@ def ticks_of(value: ColumnValue) -> tuple[Indices, States | None]:
     assert value.texts is not None
     ticks, known = read_ticks(value.texts.data, value.texts.starts, value.texts.ends)
     return ticks, worst(value.state, state_of(~known, UNCLEAR, value.state))
-
-
-def are_no_numbers(column: TextColumn) -> Flags:
-    """Which texts are certainly no numbers."""
-    numbers, kinds = np.empty(len(column.starts)), np.empty(len(column.starts), np.uint8)
-    read_doubles(column, numbers, kinds)
-    found: Flags = kinds == NO_NUMBER
-    return found
-
-
-def may_be_moments(column: TextColumn) -> Flags:
-    """Which texts may be dateTimes, which do not compare as text: those long enough, with a digit or blank in front."""
-    found: Flags = column.ends - column.starts >= _SHORTEST_MOMENT
-    found[found] = column.data[column.starts[found]] <= ord("9")
-    return found
-
-
-def order_beside_numbers(
-    operator: ComparisonOperator, left: ColumnValue, right: ColumnValue, holds: Flags, state: States
-) -> tuple[Flags, States]:
-    """The comparison of untyped values, given that of numbers: dateTimes and other texts are added (LAWS 2.3)."""
-    holds, state = (each.copy() for each in np.broadcast_arrays(holds, state))
-    rows = np.flatnonzero(state == UNCLEAR)
-    for value in (left, right):
-        if value.state is not None:
-            rows = rows[np.broadcast_to(value.state, len(state))[rows] == CLEAR]
-    sides: list[TextColumn] = []
-    for value in (left, right):
-        assert value.texts is not None
-        sides.append(value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows)))
-    (times, known), (others, also) = (read_ticks(each.data, each.starts, each.ends) for each in sides)
-    are_times = known & also
-    holds[rows[are_times]] = OPERATORS[operator](times, others)[are_times]
-    are_texts = ~(may_be_moments(sides[0]) & may_be_moments(sides[1])) & (
-        are_no_numbers(sides[0]) | are_no_numbers(sides[1])
-    )
-    texts_hold = OPERATORS[operator](texts.order_of(*sides), 0)
-    holds[rows[are_texts]] = texts_hold[are_texts]
-    state[rows[are_times | are_texts]] = CLEAR
-    return holds, state
-
-
-def texts_compared(operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:
-    """Compare texts row by row."""
-    assert left.texts is not None
-    assert right.texts is not None
-    if operator in ("=", "!="):
-        same = texts.equal(left.texts, right.texts)
-        return same if operator == "=" else ~same
-    holds: Flags = OPERATORS[operator](texts.order_of(left.texts, right.texts), 0)
-    return holds

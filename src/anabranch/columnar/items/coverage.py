@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.items.query import CompiledQuery
 

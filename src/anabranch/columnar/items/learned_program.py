@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.items.coverage import Coverage
 from anabranch.columnar.items.growing_look import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.items.programs import Compile, ItemQueries, Program, compiled_queries, program_of

@@ -18,7 +18,8 @@ from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
 from anabranch.columnar.expressions.objects.results import LineScope
-from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget, NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget
+from anabranch.columnar.expressions.spots import NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
 from anabranch.columnar.expressions.tree import (
     Choice,

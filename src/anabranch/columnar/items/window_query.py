@@ -17,7 +17,7 @@ import numpy as np
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.evaluating import FrameEvaluation
 from anabranch.columnar.expressions.objects.results import LineScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import ContentOf, Made
 from anabranch.columnar.expressions.values import UNCLEAR

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.compiling import LookScope
-from anabranch.columnar.expressions.scope import Binding, NotColumnar, Spot
+from anabranch.columnar.expressions.scope import Binding
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Column,
     ConstantValue,

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
+from anabranch.columnar.expressions.comparing import is_exact
 from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ColumnComparison,
@@ -34,7 +35,6 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     PartText,
 )
-from anabranch.columnar.expressions.values import is_exact
 from anabranch.columnar.match.condition import YES, Condition, NumberTest, Settled
 from anabranch.logic import And, Operator, Tree, leaves
 

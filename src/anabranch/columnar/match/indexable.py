@@ -19,7 +19,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from anabranch.columnar.expressions.literals import LARGEST, simple_literal
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,

@@ -28,7 +28,7 @@ from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.objects.lookups import as_text, there
-from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
     Column,

@@ -29,7 +29,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import Expression, Kind, RowsFound
 from anabranch.columnar.expressions.values import ABSENT, CLEAR, ColumnValue
 from anabranch.columnar.scan.frames import FrameRows

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.literals import simple_literal
 from anabranch.columnar.expressions.objects.lookups import ObjectScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ConstantValue,

@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, is_named
+from anabranch.columnar.expressions.spots import NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.values import ColumnValue
 from anabranch.columnar.panes.keys import TextNumbers

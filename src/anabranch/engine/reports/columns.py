@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 
 from anabranch.branch.panes.plan import PanePlan, pane_plan
-from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.items.growing_look import SAMPLE
 from anabranch.columnar.items.query import compile_for, compile_query, reference_column, single_spot
 from anabranch.columnar.panes.query import compile_panes

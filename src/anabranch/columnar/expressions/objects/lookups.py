@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.junctions import either, then
-from anabranch.columnar.expressions.scope import NotColumnar, PathScope, Spot
+from anabranch.columnar.expressions.scope import PathScope
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
     ColumnComparison,

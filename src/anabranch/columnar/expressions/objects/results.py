@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.junctions import behind
 from anabranch.columnar.expressions.objects.lookups import there, typed_spot
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, blaming
+from anabranch.columnar.expressions.scope import blaming
+from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
