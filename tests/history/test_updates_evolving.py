@@ -272,7 +272,7 @@ def test_a_dropped_foundation(show: Show) -> None:
 
 
 def test_a_path_that_is_added_again(show: Show) -> None:
-    """It is a new one, with a unit of its own (LAWS 4.2 f): what was there stays, and what comes then counts as it is."""
+    """It is a new one, with a unit of its own (LAWS 4.2 f): what was there stays, and what comes counts as it is."""
     query = '<o>{ for $e in stream("u")/r/e return <x>{ data($e/t), data($e/t/text()#1) }</x> }</o>'
     lines = [element("1", "10", "1"), accent('<s:alter path="t" by=". * 2"/>'), set_to("1", "30", 2)]
     lines += [accent('<s:drop path="t"/>'), set_to("1", "40", 3), accent('<s:add path="t" type="decimal"/>')]
