@@ -3,8 +3,11 @@
 Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, groups of
 windows, sessions by key, a step join, an interval join, a merge of partitions, and the levels that are seen most.
 One stream evolves: units change there, for all items and for some, in nearly every epoch.
-Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream; two of
-the queries there share a history, and three ask for values of the past.
+Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream, and in one
+of them units change as well.
+Queries there look at single entries, at windows, also joined ones, at pairs of entries that are near to each other, and
+at values of the past.
+Those that see the same entries are divided into strands in one site, and share a history in another.
 Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
 to the end answers what the reference answers to inputs that have an end.
 
@@ -20,7 +23,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -74,6 +77,11 @@ QUERIES = {
     "high": """for $q in stream("quotes")/root/q where $q/v#1 > 40 return <high>{ $q/n, $q/v#1, $q/v?2 }</high>""",
     "due": """<due>{ for $q in stream("quotes")/root/q, $l in stream("limits")/root/l where $l/n = $q/n and $q/v > $l/v
         order by $l/v return <q>{ $q/n, $q/v, $l/v#[1] }</q> }</due>""",
+    "nearby": """<nearby>{ for $q in stream("quotes")/root/q, $l in stream("limits")/root/l
+        where abs($q/v - $l/v) <= 12 return <two>{ $q/n, $l/n, $l/v }</two> }</nearby>""",
+    "met": """<met>{ for $q in stream("quotes")/root/q[v] |v diff 40 step 20|,
+        $l in stream("limits")/root/l[v] |v diff 30| where $q/n = $l/n
+        return <two>{ $q/n, $q/v, $l/v }</two> }</met>""",
     "bands": """<bands>{ for $w in stream("quotes")/root/q[v] |v diff 40 step 20|
         return <band from="{ window-start($w) }">{ count($w), sum($w/v), max($w/n) }</band> }</bands>""",
     "close": """<close>{ for $w in stream("quotes")/root/q[v] |v gap 15| return <near>{ $w/n }</near> }</close>""",
@@ -88,7 +96,7 @@ QUERIES = {
     "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
 BY_ARRIVAL = ("twins", "couples")
-DISPLAYS = ("risen", "lasts", "high", "due", "best", "bands", "close", "was", "totals")
+DISPLAYS = ("risen", "lasts", "high", "due", "nearby", "met", "best", "bands", "close", "was", "totals")
 _SHARE = 2_700
 """What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
 EPOCH_BYTES = 9 * _SHARE
@@ -104,10 +112,12 @@ _BROKEN = (
 _FILLED = 900
 """The bytes of an item that is filled up: few of them fill an epoch, so that joins have few pairs."""
 _CHANGES = {5: ("", (". * 2 + 30", "(. - 30) div 2")), 3: (' where="s = 2"', (". * 10", ". div 10"))}
+_EDITED_CHANGES = {6: ("", (". * 2 + 30", "(. - 30) div 2")), 13: (' where="n = 2"', (". * 4", ". div 4"))}
+"""Every so many elements the unit changes, to and fro, of all items or of some."""
 _FACTORS = {"q": 37, "l": 53}
 """What makes the values of quotes and of limits differ."""
 _STREAM = 'xmlns:s="urn:anabranch:stream"'
-_ALTER = '<s:accent xmlns:s="urn:anabranch:stream"{}><s:alter path="t" by="{}"/></s:accent>\n'
+_ALTER = '<s:accent xmlns:s="urn:anabranch:stream"{}><s:alter path="{}" by="{}"/></s:accent>\n'
 _LAST = '<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"{}/>\n'
 _BEAT = '<s:punctuation xmlns:s="urn:anabranch:stream" at="1000000"/>\n'
 
@@ -185,14 +195,18 @@ def _numbered(partition: int, size: int) -> bytes:
 
 def _sensors(size: int) -> bytes:
     """Measurements of so many bytes, whose unit changes to and fro: every fifth time for all, every third for some."""
-    said = {each: [_ALTER.format(where, by) for by in maps] for each, (where, maps) in _CHANGES.items()}
     lines: list[str] = []
     for number in range(size // _FILLED + 1):
-        for every, (there, back) in said.items():
-            if number % every == every - 1:
-                lines.append(there if number // every % 2 == 0 else back)
+        lines += _accents(number, "t", _CHANGES)
         lines.append(_fill(f"<i><n>{number}</n><s>{number % 3}</s><t>{number * 7 % 50}.0</t></i>", "i"))
     return "".join((*lines, _LAST.format(""))).encode()
+
+
+def _accents(number: int, path: str, changes: Mapping[int, tuple[str, tuple[str, str]]]) -> Iterator[str]:
+    """The unit changes in front of an element."""
+    for every, (where, maps) in changes.items():
+        if number % every == every - 1:
+            yield _ALTER.format(where, path, maps[number // every % 2])
 
 
 def _quotes(size: int, item: str) -> bytes:
@@ -202,6 +216,7 @@ def _quotes(size: int, item: str) -> bytes:
     """
     lines: list[str] = []
     for number in range(size // _FILLED + 1):
+        lines += _accents(number, "v", _EDITED_CHANGES) if item == "q" else ()
         target, value, at = number % 5, number * number * _FACTORS[item] % 101, f'at="{number // 2}"'
         if number < 5:
             region = f'<s:mutable id="{target}"><v>{value}</v></s:mutable>'
@@ -223,9 +238,11 @@ class Site:
     """A folder with a SITE.toml and all that it names."""
 
     folder: Path
+    strands: int = field(default=2, kw_only=True)
+    """Into how many parts queries over updates are divided; those in one part share their histories."""
 
     @staticmethod
-    def make(folder: Path) -> Site:
+    def make(folder: Path, strands: int = 2) -> Site:
         """A new site, with streams that are still empty."""
         (folder / "in" / "photons").mkdir(parents=True)
         lines = ("east-0", "east-1", "west", "sensors", "quotes", "limits", "twin-0", "twin-1")
@@ -234,7 +251,7 @@ class Site:
         (folder / "photons.dtd").write_text(photons_dtd())
         for name, text in QUERIES.items():
             (folder / f"{name}.xq").write_text(text)
-        site = Site(folder)
+        site = Site(folder, strands=strands)
         site.configure(EPOCH_BYTES, shards=2)
         return site
 
@@ -246,13 +263,13 @@ class Site:
         tables = [
             f'[engine]\ncheckpoint = "{self.place("state")}"\nlate = "{self.place("late")}"',
             f"epoch_bytes = {epoch_bytes}\nshards = {shards}",
-            "strands = 2\n",
+            f"strands = {self.strands}\n",
             '[streams.photons]\nsource = "files"\npath = "in/photons"\ndtd = "photons.dtd"\n',
             '[streams.survey]\nsource = "files"\npath = "in/survey.xml"\n',
             f'[streams.east]\npath = ["in/east-0", "in/east-1"]\n{timed}',
             f'[streams.west]\npath = "in/west"\n{timed}',
             '[streams.sensors]\nsource = "files"\nformat = "lines"\npath = "in/sensors"\n',
-            f'[streams.quotes]\npath = "in/quotes"\n{edited}',
+            f'[streams.quotes]\npath = "in/quotes"\n{edited}domains = {{ n = [0, 1, 2, 3, 4] }}\n',
             f'[streams.limits]\npath = "in/limits"\n{edited}',
             '[streams.twins]\nsource = "files"\nformat = "lines"\npath = ["in/twin-0", "in/twin-1"]\n',
             *(
@@ -336,8 +353,8 @@ class StoredSite(Site):
     @staticmethod
     def stored(folder: Path, store: Path, address: str) -> StoredSite:
         """A new site, with streams that are still empty."""
-        Site.make(folder)
-        return StoredSite(folder, store, address)
+        strands = Site.make(folder, strands=1).strands
+        return StoredSite(folder, store, address, strands=strands)
 
     def place(self, name: str) -> str:
         return f"{self.address}/{self.number}/{name}"

@@ -30,6 +30,8 @@ def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.C
 
     One chain of runs has its checkpoint and sinks on the disk; the other in an object store, where each run goes on
     from a copy, with nothing else that the one before has left.
+    In the one, queries over updates are divided into strands; in the other, those that see the same entries share a
+    history.
     Two at a time, for a start keeps hardly more than one core busy.
     """
     count = mass.amount(200, budget=2)  # one of each chain

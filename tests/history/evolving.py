@@ -26,7 +26,9 @@ S = f'xmlns:s="{STREAM_NAMESPACE}"'
 SENSORS = ("1", "2", "3")
 ALTERS = (". * 2", ". div 2", ". + 3", ". - 4", ". * 4 + 1", ". div 4 - 1")
 PATHS = ("t", "p/q", "@v", "x")
-"""Paths that evolve; `x` is never added or read by conditions, and may be dropped."""
+"""Paths whose units change; no condition reads `x`."""
+COMING = ("x", "x", "x", "x", "x", "t", "p/q", "p", "@v")
+"""Paths that are dropped and added, each so often: where a condition reads one, its drop ends the query."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class World:
     random: Random
     prefix: str = ""
     drops: bool = False
+    """Whether paths are dropped and added, too."""
     accented: list[str] = field(default_factory=list)
     canonical: list[str] = field(default_factory=list)
     now: int = 1
@@ -53,7 +56,8 @@ class World:
     units: dict[tuple[str, str], Affine] = field(default_factory=dict)
     alters: dict[tuple[str, str], list[Affine]] = field(default_factory=dict)
     """By sensor and path: all unit changes that were announced."""
-    dropped: set[str] = field(default_factory=set)
+    carried: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """By sensor and path: whether the path was added last, or dropped."""
     changes: int = 0
     only_all: bool = False
     """Whether accents are about all items."""
@@ -89,23 +93,44 @@ class World:
 
     def _accent(self) -> None:
         self.now += self.random.choice((0, 0, 1))
-        path = self.random.choice(PATHS)
         where = None if self.only_all else self.random.choice((None, None, *SENSORS))
         concerned = SENSORS if where is None else (where,)
+        comes = self.drops and self.random.random() < 0.4
+        change = self._coming(concerned) if comes else self._alter(concerned)
+        if change is None:
+            return  # it would not be valid
         told = "" if where is None else f' where="s = {where}"'
-        if self.drops and path == "x" and not self.dropped.intersection(concerned):
-            self.dropped.update(concerned)
-            change = '<s:drop path="x"/>'
-        elif path == "x" and self.dropped.intersection(concerned):
-            return
-        else:
-            by = self.random.choice(ALTERS)
-            change = f'<s:alter path="{path}" by="{by}"/>'
-            for each in concerned:
-                self.units[each, path] = self.unit(each, path).then(parse(by))
-                self.alters.setdefault((each, path), []).append(parse(by))
         self.changes += 1
         self._put(f'<s:accent {S}{told} at="{self.now}">{change}</s:accent>', f'<s:punctuation {S} at="{self.now}"/>')
+
+    def _alter(self, concerned: tuple[str, ...]) -> str | None:
+        path, by = self.random.choice(PATHS), self.random.choice(ALTERS)
+        if any(self.lacks(path, each) for each in concerned):
+            return None
+        for each in concerned:
+            self.units[each, path] = self.unit(each, path).then(parse(by))
+            self.alters.setdefault((each, path), []).append(parse(by))
+        return f'<s:alter path="{path}" by="{by}"/>'
+
+    def _coming(self, concerned: tuple[str, ...]) -> str | None:
+        """A path that goes, or comes: what is added has a unit of its own, and so have the paths below it."""
+        gone = [path for path in sorted(set(COMING)) if all(self.lacks(path, each) for each in concerned)]
+        path = self.random.choice(gone if gone and self.random.random() < 0.7 else COMING)
+        above = path.partition("/")[0]
+        if above != path and any(self.lacks(above, each) for each in concerned):
+            return None
+        is_add = all(self.lacks(path, each) for each in concerned)
+        for each in concerned:
+            for below in (*PATHS, "p"):
+                if below == path or below.startswith(f"{path}/"):
+                    self.carried.pop((each, below), None)
+                    self.units.pop((each, below), None)
+            self.carried[each, path] = is_add
+        return f'<s:add path="{path}" type="decimal"/>' if is_add else f'<s:drop path="{path}"/>'
+
+    def lacks(self, path: str, sensor: str) -> bool:
+        """Whether a path, or the one above it, was dropped for a sensor."""
+        return not all(self.carried.get((sensor, each), True) for each in {path, path.partition("/")[0]})
 
     def unit(self, sensor: str, path: str) -> Affine:
         return self.units.get((sensor, path), IDENTITY)
@@ -128,10 +153,10 @@ class World:
     def _element(self, sensor: str) -> tuple[str, str]:
         """One of the elements of an item."""
         kind = self.random.choice(("t", "t", "t", "p", "x"))
+        if self.lacks("p/q" if kind == "p" else kind, sensor):
+            return "<y>1</y>", "<y>1</y>"
         if kind == "p":
             return _around("<p><q>", self._leaf("p/q", sensor), "</q></p>")
-        if kind == "x" and sensor in self.dropped:
-            return "<y>1</y>", "<y>1</y>"
         return _around(f"<{kind}>", self._leaf(kind, sensor), f"</{kind}>")
 
     def _elements(self, sensor: str, most: int = 2) -> tuple[str, str]:
@@ -144,7 +169,7 @@ class World:
     def _item(self, stamp: str | None) -> tuple[str, str]:
         sensor = self.random.choice(SENSORS)
         self.now += self.random.choice((0, 1, 1))
-        raw, meant = self.value("@v", sensor)
+        raw, meant = ("", "") if self.lacks("@v", sensor) else self.value("@v", sensor)
         inside = self._elements(sensor, 3)
         time = f"<w>{self.now}</w>" if stamp is None else ""
         shown = f"<s>{sensor}</s>"
@@ -152,10 +177,8 @@ class World:
             self.ids += 1
             shown = f'<s:mutable {S} id="{self.prefix}f{self.ids}">{shown}</s:mutable>'
             self.regions[f"{self.prefix}f{self.ids}"] = _Region("fact", sensor)
-        return (
-            f'<e v="{raw}">{time}{shown}{inside[0]}</e>',
-            f'<e v="{meant}">{time}{shown}{inside[1]}</e>',
-        )
+        starts = (f'<e v="{each}">' if each else "<e>" for each in (raw, meant))
+        return tuple(f"{start}{time}{shown}{each}</e>" for start, each in zip(starts, inside, strict=True))
 
     # --- regions and updates ------------------------------------------------------------------------------
 
@@ -175,7 +198,7 @@ class World:
                 raise AssertionError(region)
 
     def _text(self, path: str, sensor: str) -> tuple[str, str]:
-        if path == "x" and sensor in self.dropped:
+        if self.lacks(path, sensor):
             return "", ""
         return self.value(path, sensor) if self.random.random() < 0.8 else self._region(path, sensor)
 

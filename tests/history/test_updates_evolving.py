@@ -58,7 +58,10 @@ def renamed(source: Source) -> Source:
 
 
 def test_the_square_with_history(tmp_path: Path, mass: Mass) -> None:
-    """The law over an accented stream shows what it shows over the canonical one, in the units of the start."""
+    """The law over an accented stream shows what it shows over the canonical one, in the units of the start.
+
+    Paths are altered, dropped and added, also again: what comes at such a path then has a unit of its own.
+    """
     for number in mass.cases(2_000):
         given = pair(tmp_path, number)
         text = QUERIES[number % len(QUERIES)]
@@ -266,6 +269,19 @@ def test_a_dropped_foundation(show: Show) -> None:
     shown, why, _ = show('for $e in stream("u")/r/e where $e/t > 0 return $e/t', *lines)
     assert shown == ["<t>1</t>"]
     assert why == "'where' cannot do without 't': the accent on 't' where true() drops it"
+
+
+def test_a_path_that_is_added_again(show: Show) -> None:
+    """It is a new one, with a unit of its own (LAWS 4.2 f): what was there stays, and what comes counts as it is."""
+    query = '<o>{ for $e in stream("u")/r/e return <x>{ data($e/t), data($e/t/text()#1) }</x> }</o>'
+    lines = [element("1", "10", "1"), accent('<s:alter path="t" by=". * 2"/>'), set_to("1", "30", 2)]
+    lines += [accent('<s:drop path="t"/>'), set_to("1", "40", 3), accent('<s:add path="t" type="decimal"/>')]
+    shown, why, bad = show(query, *lines, set_to("1", "50", 4), accent('<s:alter path="t" by=". * 5"/>'))
+    assert (shown, why, bad) == (
+        ["<o><x>10</x></o>", "<o><x>15 10</x></o>", "<o><x>50 15</x></o>"],
+        None,
+        1,
+    )
 
 
 def test_a_late_start_between_units(tmp_path: Path) -> None:
