@@ -9,7 +9,6 @@ from hostile.streams import among_lines
 
 SET_ASIDE = {
     "a command of a terminal in a text": b'{"b": "\\u001b[2J\\u001b]0;x\\u0007"}',
-    "arrays of depth 40": b'{"b": ' + b"[" * 40 + b"]" * 40 + b"}",
     "a text with a NUL": b'{"b": "\\u0000"}',
     "a key with a NUL": b'{"\\u0000": 1}',
     "arrays of depth 101": b'{"a": ' + b"[" * 101 + b"]" * 101 + b"}",
@@ -65,6 +64,8 @@ SET_ASIDE = {
 ANSWERED = {
     "an unknown control": b'{"$shutdown": {}}',
     "objects of depth 40": b'{"b": ' * 40 + b"1" + b"}" * 40,
+    "arrays of depth 40": b'{"b": ' + b"[" * 40 + b"]" * 40 + b"}",
+    "20,000 arrays in an array": b'{"b": [' + b",".join([b"[]"] * 20_000) + b"]}",
     "20,000 members": b'{"b": [' + b",".join([b"1"] * 20_000) + b"]}",
     "a key that is empty": b'{"": 1}',
     "a key like a path": b'{"../../etc/passwd": 1}',

@@ -115,6 +115,12 @@ EDITS = """\
 {"$mutable": {"id": "9", "at": 9, "content": [{"k": "b", "v": [{"$mutable": {"id": "4", "content": 1}}, 2]}, 7]}}
 {"$replace": {"target": "4", "at": 10, "content": false}}
 """
+NESTED = """\
+{"$at": 1, "v": [[1, {"$mutable": {"id": "m", "content": 2}}], []]}
+{"$replace": {"target": "m", "at": 2, "content": 7.0}}
+{"$replace": {"target": "m", "at": 4, "content": {"x": [[], [1]]}}}
+{"$replace": {"target": "m", "at": 5}}
+"""
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -127,6 +133,19 @@ def test_updates(engine: EngineName) -> None:
     expected += [f'{behind[2:]}, [{each}, 2], {{"k": "b", "v": [{each}, 2]}}, 7' for each in ("1", "false")]
     found = timeline(EDITS, query, engine, updates=True)
     assert [line.partition('"answer": ')[2] for line in found] == [f"[{each}]}}" for each in expected]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_updates_in_arrays(engine: EngineName) -> None:
+    """Case 194: a member of an array in an array has the type of what its region holds, and its past, too."""
+    found = timeline(NESTED, 'for $o in stream("s") return [$o.v, count($o.v[][])]', engine, updates=True)
+    assert [line.partition('"answer": ')[2] for line in found] == [
+        f"[[[[1, {each}], []], 2]]}}" for each in ("2", "7.0", '{"x": [[], [1]]}', "null")
+    ]
+    found = timeline(NESTED, 'for $o in stream("s") return array { ($o.v[[1]][[2]])#[1] }', engine, updates=True)
+    assert [line.partition('"answer": ')[2] for line in found] == [
+        f"[{each}]}}" for each in ("[2]", "[7.0, 2]", '[{"x": [[], [1]]}, 7.0]', '[null, {"x": [[], [1]]}]')
+    ]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -148,7 +167,7 @@ leaves = st.sampled_from(['"5"', "5", "5.0", "1e2", '"a"', '""', "true", "null",
 values = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.lists(leaves, max_size=3).map(lambda found: f"[{', '.join(found)}]"),
+        st.lists(st.one_of(leaves, inner), max_size=3).map(lambda found: f"[{', '.join(found)}]"),
         st.dictionaries(st.sampled_from("xyz"), inner, max_size=3).map(
             lambda found: "{" + ", ".join(f'"{key}": {value}' for key, value in found.items()) + "}"
         ),
@@ -185,9 +204,9 @@ def edits(random: Random, count: int) -> str:
     for at in range(1, count + 1):
         what, value, id = random.random(), random.choice(values), f"r{at}"
         if what < 0.35 or not ids:
-            kept = random.choice([*values, "[]", '["a"]', "[1, 2]"])
+            kept = random.choice([*values, "[]", '["a"]', "[1, 2]", '[[], ["5", [5]]]'])
             mutable = f'{{"$mutable": {{"id": "{id}", "content": {value}}}}}'
-            held = random.choice((mutable, f"[{mutable}, 1]"))
+            held = random.choice((mutable, f"[{mutable}, 1]", f"[[{mutable}], [], 1]"))
             lines.append(f'{{"$at": {at}, "k": {random.randrange(3)}, "u": {kept}, "v": {held}}}')
         elif what < 0.75:
             content = "" if random.random() < 0.2 else f', "content": {value}'
@@ -243,6 +262,7 @@ ABOUT_ITEMS = (
 
 def some_items(random: Random, count: int) -> str:
     values = ['"5"', "5", "5.0", "null", '""', "true", '{"x": []}', '{"x": [1, "1"], "y": {"z": null}}', "[]", '["a"]']
+    values.append("[[1], []]")
     keys = ["1", "1.0", '"1"', "null", "true"]
     lines = (
         f'{{"t": {at}, "k": {random.choice(keys)}, "u": {random.choice(keys)}, "v": {random.choice(values)}}}'

@@ -15,6 +15,7 @@ from anabranch.stream.reading.source import Source
 
 ENGINES: tuple[EngineName, ...] = ("reference", "local")
 LOOP = 'for $o in stream("s") '
+NESTED = '{"v": [[1.50, "2"], [], [[null]], {"k": [[]]}]}\n'
 
 
 def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[str, list[str]]:
@@ -67,6 +68,49 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             LOOP + "return [$o.a[[1]], $o.a[[3]], $o.b.c[[2]].d]",
             '{"a": [1, 2], "b": {"c": [0, {"d": "x"}]}}\n',
             '[1, null, "x"]\n',
+            [],
+        ),
+        # case 190: arrays in arrays
+        (LOOP + "return $o", NESTED, NESTED, []),
+        (
+            LOOP + "return [$o.v[[1]], $o.v[[1]][[2]], count($o.v[]), array { $o.v[][] }, exists($o.v[[2]][[1]]), "
+            "$o.v[].k]",
+            NESTED,
+            '[[1.50, "2"], "2", 4, [1.50, "2", [null]], false, [[]]]\n',
+            [],
+        ),
+        # case 191: as nodes
+        (
+            LOOP + "return <r>{ $o/v[position() < 4] }</r>",
+            NESTED,
+            "<r><v><member>1.50</member><member>2</member></v><v/><v><member><member/></member></v></r>",
+            [],
+        ),
+        (
+            LOOP + "return [count($o/v), array { $o/v/member }, array { $o//*/name() }]",
+            NESTED,
+            '[4, [1.50, "2", [null]], ["v", "member", "member", "v", "v", "member", "member", "v", "k"]]\n',
+            [],
+        ),
+        # case 192: an array stands for its members, and they for theirs
+        (
+            LOOP + "where $o.v > 5 return [sum($o.v), max($o.v), $o.v = 7]",
+            '{"v": [5, [6, [7]]]}\n{"v": [[8]]}\n{"v": [[]]}\n{"v": [["x"]]}\n',
+            "[18, 7, true]\n[8, 8, false]\n",
+            ["XPTY0004"],
+        ),
+        # case 193: what a query makes of them
+        (
+            LOOP + 'let $a := $o.v return ($a(1), [[$a], $a(1)(2)], { "k": [[$a(2)]] })',
+            '{"v": [[1, 2], [3]]}\n',
+            '[1, 2]\n[[[[1, 2], [3]]], 2]\n{"k": [[[3]]]}\n',
+            [],
+        ),
+        (LOOP + "return <e>{ $o.v }</e>", '{"v": [[1, 2], [3]]}\n', "<e>1 2 3</e>", []),
+        (
+            LOOP + 'return { "d": deep-equal($o.v, [[1, 2], [3]]), "f": deep-equal($o.v, [1, 2, 3]) }',
+            '{"v": [[1, 2], [3]]}\n',
+            '{"d": true, "f": false}\n',
             [],
         ),
         # odd keys, calls

@@ -60,16 +60,24 @@ def written_object(entries: dict[str, str]) -> str:
     return "{" + ", ".join(f"{json.dumps(key)}: {value}" for key, value in ordered) + "}"
 
 
+def array_of(members: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(members, max_size=3).map(lambda found: f"[{', '.join(found)}]")
+
+
+def arrays(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Arrays of some values, and of arrays."""
+    return array_of(st.recursive(values, array_of, max_leaves=5))
+
+
 def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    inner = st.one_of(values, st.lists(values, max_size=3).map(lambda found: f"[{', '.join(found)}]"))
+    inner = st.one_of(values, arrays(values))
     plain = st.dictionaries(keys, inner, max_size=3)
     attributes = st.dictionaries(st.one_of(st.just("@g"), any_attribute), scalars, max_size=1)
     return st.tuples(attributes, plain).map(lambda found: written_object({**found[0], **found[1]}))
 
 
 values = st.recursive(scalars, objects, max_leaves=5)
-lists = st.lists(values, max_size=3).map(lambda found: f"[{', '.join(found)}]")
-records = st.lists(st.one_of(values, lists), min_size=1, max_size=4).map(
+records = st.lists(st.one_of(values, arrays(values)), min_size=1, max_size=4).map(
     lambda found: [f'{{"k": {place}, "v": {value}}}' for place, value in enumerate(found)]
 )
 

@@ -61,6 +61,12 @@ def timeline(lines: list[str], query: str, engine: EngineName) -> tuple[list[str
              '{"$open": {"content": {"a": [{}]}}}', '{"$append": {"content": {"b": 2}}}'],
             "a", ["[]", "[1]", "[1, {}]", '[1, {"b": 2}]'],
         ),
+        # case 195
+        (
+            ['{"$open": {"content": [{}]}}', '{"$append": {"content": {"a": [[1]]}}}',
+             '{"$append": {"content": {"a": [[], 2]}}}'],
+            "a", ["[[1]]", "[[1], [], 2]"],
+        ),
         # keys in a region, which is replaced as a whole; an array without members comes with it
         (
             ['{"$open": {"content": [{"t": {}}]}}', '{"$open": {"content": {"t": {"a": 1}}}}'],
@@ -120,8 +126,12 @@ def random_value(random: Random, depth: int) -> Any:
 
 def random_array(random: Random, depth: int) -> Any:
     if random.random() < 0.3:
-        return [random_value(random, depth) for _ in range(random.randrange(3))]
+        return [random_member(random, depth) for _ in range(random.randrange(3))]
     return random_value(random, depth)
+
+
+def random_member(random: Random, depth: int) -> Any:
+    return random_array(random, depth - 1) if depth > 0 and random.random() < 0.5 else random_value(random, depth)
 
 
 def apart(opened: Any, value: Any, random: Random, into: dict[str, str]) -> Iterator[Any]:
@@ -144,6 +154,9 @@ def apart(opened: Any, value: Any, random: Random, into: dict[str, str]) -> Iter
             yield {"$append": {**into, "content": {key: each}}}
         elif isinstance(each, list):
             for one in each:
+                if isinstance(one, list):
+                    yield {"$append": {**into, "content": {key: [one]}}}
+                    continue
                 yield from apart(lambda inner, key=key: {key: [inner]}, one, random, into)
         else:
             yield from apart(lambda inner, key=key: {key: inner}, each, random, into)

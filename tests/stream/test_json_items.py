@@ -44,6 +44,11 @@ def tree(text: str) -> str:
         ('{"a": true, "b": false, "c": null}', "<item><a>true</a><b>false</b><c/></item>"),
         ('{"a": "<&>", "b": ""}', "<item><a>&lt;&amp;&gt;</a><b/></item>"),
         ('{"a": [1, null, {"b": 2}], "c": []}', "<item><a>1</a><a/><a><b>2</b></a></item>"),
+        (
+            '{"a": [[1.0, []], [], [[{"b": [[2]]}]]]}',
+            "<item><a><member>1.0</member><member/></a><a/>"
+            "<a><member><member><b><member>2</member></b></member></member></a></item>",
+        ),
         ('{"a": {"b": {"c": "x"}}}', "<item><a><b><c>x</c></b></a></item>"),
         ('{"x": 1, "@id": "7", "@n": 1.0}', '<item id="7" n="1.0"><x>1</x></item>'),
         ('{"a": {"@unit": "C", "b": 1}}', '<item><a unit="C"><b>1</b></a></item>'),
@@ -129,12 +134,14 @@ DEEP = 100_000
         ("[1, 2]", "a record must be a JSON object"),
         ("5", "a record must be a JSON object"),
         ("null", "a record must be a JSON object"),
-        ('{"a": [[1]]}', "an array in an array under 'a'"),
         ('{"a": 1, "b": 2, "a": 3}', "key 'a' twice in one object"),
         ('{"x": {"a": 1, "a": 1}}', "key 'a' twice in one object"),
         ('{"a b": 1, "a\\u0020b": 2}', "key 'a b' twice in one object"),
         ('{"@a b": 1, "@a b": 2}', "key '@a b' twice in one object"),
-        ('{"a b": [[]]}', "an array in an array under 'a b'"),
+        ('{"a": ' + "[" * 11 + "]" * 11 + "}", "nested too deep"),
+        ('{"$open": {"content": {"a": [[]]}}}', "an array in an array is not opened: append it as a whole"),
+        ('{"$open": {"content": {"a": [[1], 2]}}}', "an array in an array is not opened: append it as a whole"),
+        ('{"$mutable": {"id": "1", "content": [[1]]}}', "an array in the place of the value of 'content'"),
         ('{"@a": {"b": 1}}', "the value of '@a' must not be an object or array"),
         ('{"@a": [1]}', "the value of '@a' must not be an object or array"),
         ('{"a": "\\u0000"}', "character U+0000 in 'a'"),
@@ -275,11 +282,10 @@ scalars = (
 
 
 def with_regions(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    plain = inner.filter(lambda value: not isinstance(value, list))
     elements = st.dictionaries(st.sampled_from(["a", "b", "é", "x-1"]) | any_key, inner, max_size=3)
     attributes = st.dictionaries(st.sampled_from(["@k", "@l"]) | any_attribute, scalars, max_size=2)
     return st.one_of(
-        st.lists(plain, max_size=3),
+        st.lists(inner, max_size=3),
         st.builds(lambda left, right: left | right, attributes, elements),
         st.builds(lambda content: {"$mutable": {"id": "1", "content": content}}, elements | scalars),
     )
@@ -323,6 +329,9 @@ def test_both_formats_say_the_same(record: dict[str, object]) -> None:
         '{"$mutable": {"id": "1", "content": {"$mutable": {"id": "2", "content": 1.0}}}}',
         '{"$before": {"target": "1", "id": "2", "at": 2, "content": [{"a": []}, 5, "5", null]}}',
         '{"$mutable": {"id": "1", "content": [{"a": {"$mutable": {"id": "2", "content": true}}}]}}',
+        '{"a": [[{"$mutable": {"id": "2", "content": {"b": [[], [1.0, "1"]]}}}, []], 2]}',
+        '{"$replace": {"target": "1", "content": {"a": [[[null]]]}}}',
+        '{"$append": {"content": {"a": [[1], {}]}}}',
     ],
 )
 def test_regions_and_updates_keep_types(line: str) -> None:

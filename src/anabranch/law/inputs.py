@@ -35,7 +35,7 @@ from anabranch.stream.path import Path, TimeScale, TimeUnit
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.reading.wire import element_of
-from anabranch.stream.tree import Document, Element, renumber
+from anabranch.stream.tree import Attribute, Document, Element, renumber
 from anabranch.values.atomic import Untyped
 from anabranch.values.placing import seconds_at
 from anabranch.values.sequences import untyped
@@ -220,12 +220,17 @@ def element_time(element: Item | Accent | Punctuation, path: Path | None, before
 
 def texts_at(item: Element, path: Path) -> list[Untyped]:
     """The texts that a path names in an item."""
+    return [untyped(each) for each in nodes_at(item, path)]
+
+
+def nodes_at(item: Element, path: Path) -> list[Element] | list[Attribute]:
+    """The nodes that a path names in an item."""
     nodes = [item]
     for step in path.steps:
         if step.startswith("@"):
-            return [untyped(each) for node in nodes for each in node.attributes if str(each.name) == step[1:]]
+            return [each for node in nodes for each in node.attributes if str(each.name) == step[1:]]
         nodes = [c for node in nodes for c in node.children if isinstance(c, Element) and str(c.name) == step]
-    return [untyped(node) for node in nodes]
+    return nodes
 
 
 def text_input(

@@ -74,8 +74,9 @@ ScalarKind: TypeAlias = Literal["string", "number", "boolean", "null"]
 class JsonMark:
     """What an element was in JSON; arrays are repeated children, so each member says that it is one."""
 
-    kind: Literal["object", "mutable"] | ScalarKind
-    """A `mutable` value is what its region holds, from one version to the next (LAWS 7.5), or what has come of it so
+    kind: Literal["object", "array", "mutable"] | ScalarKind
+    """An `array` is a member of an array, and its own members are all its children.
+    A `mutable` value is what its region holds, from one version to the next (LAWS 7.5), or what has come of it so
     far (LAWS 7.6).
     """
     listed: bool = False
@@ -86,6 +87,11 @@ class JsonMark:
     """The keys of an object that have arrays without members, each with the number of children in front of it."""
     types: tuple[tuple[str, str], ...] = ()
     """The kinds of the values that attributes have, keys with `@`, where they are no strings."""
+
+
+def is_array(element: Element) -> bool:
+    """Whether an element was an array in JSON: one that is a member of an array."""
+    return element.mark is not None and element.mark.kind == "array"
 
 
 @dataclass(frozen=True, slots=True)

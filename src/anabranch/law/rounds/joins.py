@@ -25,15 +25,16 @@ from anabranch.algebra.window import EARLIEST, Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.intervals import Bound, PathTerm, interval_bounds, ties
-from anabranch.law.inputs import Arrival, Input, Signal, texts_at
+from anabranch.law.inputs import Arrival, Input, Signal, nodes_at
 from anabranch.law.rounds.windows import Progress, Reach
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed
 from anabranch.stream.path import Path, TimeScale, per_second
-from anabranch.stream.tree import Element
+from anabranch.stream.tree import Element, is_array
 from anabranch.values.atomic import Atomic, compare
 from anabranch.values.placing import place_of
+from anabranch.values.sequences import untyped
 
 T = TypeVar("T")
 
@@ -167,12 +168,15 @@ def time_bounds(
 
 def declared_time(item: Element, path: Path) -> Fraction:
     """An item's value at its stream's time path, which must be one time, in the unit that conditions compare there."""
-    texts = texts_at(item, path)
-    if len(texts) != 1:
-        raise DynamicError(f"the time '{path}' has {len(texts)} values in this item, not one", code="XPTY0004")
-    time = place_of(texts[0], TimeScale.of(path, path))
+    nodes = nodes_at(item, path)
+    if len(nodes) != 1:
+        raise DynamicError(f"the time '{path}' has {len(nodes)} values in this item, not one", code="XPTY0004")
+    if isinstance(nodes[0], Element) and is_array(nodes[0]):
+        raise DynamicError(f"the time '{path}' is an array in an array in this item", code="XPTY0004")
+    text = untyped(nodes[0])
+    time = place_of(text, TimeScale.of(path, path))
     if time is None:
-        raise DynamicError(f"the time '{texts[0][:40]}' is no number and no dateTime", code="FORG0001")
+        raise DynamicError(f"the time '{text[:40]}' is no number and no dateTime", code="FORG0001")
     return time
 
 

@@ -1,7 +1,7 @@
 """JSON items: one record per line, read into the same trees and elements as XML.
 
 An object is an element and its keys are the children; a key with `@` in front is an attribute; an array is a repeated
-child; `null` is an empty element; numbers keep their spelling.
+child, and in an array an element with each `member` in it; `null` is an empty element; numbers keep their spelling.
 Any key has a name, be it a name of XML or not (`json_names.py`).
 Elements are marked with what they were (`stream/tree.py`), so that lookups and answers tell `"5"` from `5`, and `[]`,
 `["a"]`, `"a"`, `null` and a missing key from one another (LAWS 7.1).
@@ -39,19 +39,19 @@ from anabranch.errors import BadItem, StreamError
 from anabranch.stream.elements import LONGEST_RAW, Item, Place, StreamElement
 from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.reading import wire
-from anabranch.stream.reading.json_names import NOT_XML, key_of_step, step_of_key
+from anabranch.stream.reading.json_names import MEMBER, NOT_XML, key_of_step, step_of_key
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, JsonMark, Name, ScalarKind, Text, string_value
 
 
-class _Digits(str):
+class Digits(str):
     """A number, in the spelling it came in."""
 
     __slots__ = ()
 
 
 Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
-"""A parsed value; numbers are `_Digits`."""
+"""A parsed value; numbers are `Digits`."""
 
 _WITH_CONTENT = ("$mutable", "$replace", "$before", "$after", "$upsert", "$open", "$append")
 _CONTROLS = ("$accent", "$punctuation", "$close", "$start", "$end", *_WITH_CONTENT)
@@ -74,19 +74,6 @@ def parse_value(raw: bytes, limits: Limits) -> Json:
     if len(raw) > limits.item_bytes:
         raise BadItem(f"more than {limits.item_bytes:,} bytes")
     return _loads(_decoded(raw), limits)
-
-
-def write_json(value: Json) -> str:
-    """A parsed value as JSON, its numbers in their spelling."""
-    match value:
-        case list():
-            return f"[{', '.join(map(write_json, value))}]"
-        case dict():
-            return write_object([(key, write_json(each)) for key, each in value.items()])
-        case _Digits():
-            return str(value)
-        case _:
-            return json.dumps(value, ensure_ascii=False)
 
 
 def parse_records(data: bytes, limits: Limits, item_name: str) -> Iterator[Element]:
@@ -187,7 +174,7 @@ def _loads(text: str, limits: Limits) -> Json:
     _check_nesting(text, 2 * limits.depth)  # an element takes at most an array and an object
     try:
         value: Json = json.loads(
-            text, object_pairs_hook=_unique, parse_float=_Digits, parse_int=_Digits, parse_constant=_refuse_constant
+            text, object_pairs_hook=_unique, parse_float=Digits, parse_int=Digits, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
         raise BadItem(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}") from None
@@ -222,8 +209,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def _quoted(key: str) -> str:
-    shown = NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", key[:80])
-    return f"'{shown}'"
+    return "'" + NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", key[:80]) + "'"
 
 
 def _scalar(key: str, value: Json) -> str:
@@ -264,7 +250,11 @@ class _Grower:
             raise BadItem("nested too deep")
         match value:
             case list():
-                raise BadItem(f"an array in the place of the value of {_quoted(key)}")
+                if not listed:
+                    raise BadItem(f"an array in the place of the value of {_quoted(key)}")
+                element.mark = _MARKS["array", True]
+                for each in value:
+                    self.add(element, MEMBER, each, key, listed=True)
             case dict():
                 self.fill_from_object(element, value, listed=listed)
             case _:
@@ -274,6 +264,13 @@ class _Grower:
                     self.count()
                     element.append(Text(text))
         self.depth -= 1
+
+    def add(self, parent: Element, name: str, value: Json, key: str, *, listed: bool) -> Element:
+        """Add the element of a value to the one that it is in."""
+        child = self.element(Name(name))
+        self.fill(child, value, key, listed=listed)
+        parent.append(child)
+        return child
 
     def fill_from_object(self, element: Element, record: dict[str, Json], *, listed: bool) -> None:
         if "$mutable" in record:
@@ -285,9 +282,8 @@ class _Grower:
         if len(attributes) > self.limits.attributes:
             raise BadItem(f"more than {self.limits.attributes:,} attributes")
         for key in attributes:
-            name = _step(key)[1:]
             self.count()
-            element.set(Name(name), _scalar(key, record[key]))
+            element.set(Name(_step(key)[1:]), _scalar(key, record[key]))
         for key, value in record.items():
             if key.startswith("@"):
                 continue
@@ -295,11 +291,7 @@ class _Grower:
             if value == []:
                 empty.append((len(element.children), name))
             for each in value if isinstance(value, list) else [value]:
-                if isinstance(each, list):
-                    raise BadItem(f"an array in an array under {_quoted(key)}")
-                child = self.element(Name(name))
-                self.fill(child, each, key, listed=isinstance(value, list))
-                element.append(child)
+                self.add(element, name, each, key, listed=isinstance(value, list))
         types = tuple((_step(key), kind) for key in attributes if (kind := _kind(record[key])) != "string")
         plain = not empty and not types
         element.mark = _MARKS["object", listed] if plain else JsonMark("object", listed, False, tuple(empty), types)
@@ -337,10 +329,7 @@ class _Grower:
     def fill_with_items(self, element: Element, records: list[Json], item_name: str) -> None:
         """Add whole records to a region between items; one may be a value that is no object."""
         for record in records:
-            item = self.element(Name(item_name))
-            self.fill(item, record, "content")
-            _mark_record(item)
-            element.append(item)
+            _mark_record(self.add(element, item_name, record, "content", listed=False))
 
 
 def _mark_pieces(token: Element) -> None:
@@ -349,6 +338,8 @@ def _mark_pieces(token: Element) -> None:
         raise BadItem(f"the array of {_quoted(token.mark.empty[0][1])} has no members: send it with its object")
     for each in [token, *token.children] if token.name.local == "open" else [token]:
         match each:
+            case Element(mark=JsonMark("array")):
+                raise BadItem("an array in an array is not opened: append it as a whole")
             case Element(mark=JsonMark("string" | "number" | "boolean" | "null" as kind) as mark):
                 each.mark = replace(mark, kind="mutable")
                 for text in each.children:
@@ -356,10 +347,10 @@ def _mark_pieces(token: Element) -> None:
                     text.kind = kind
 
 
-JsonKind: TypeAlias = Literal["object", "mutable"] | ScalarKind
+JsonKind: TypeAlias = Literal["object", "array", "mutable"] | ScalarKind
 _MARKS: dict[tuple[JsonKind, bool], JsonMark] = {
     (kind, listed): JsonMark(kind, listed)
-    for kind in ("object", "string", "number", "boolean", "null", "mutable")
+    for kind in ("object", "array", "string", "number", "boolean", "null", "mutable")
     for listed in (False, True)
 }
 """The usual marks, which elements share."""
@@ -371,7 +362,7 @@ def _kind(value: Json) -> JsonKind:
             return "null"
         case bool():
             return "boolean"
-        case _Digits():
+        case Digits():
             return "number"
         case str():
             return "string"
@@ -411,9 +402,12 @@ def write_untyped(text: str) -> str:
 
 def write_value(element: Element) -> str:
     """The JSON that an element stands for; one that was none is written by its looks. StreamError if JSON cannot."""
-    if element.mark is not None and element.mark.kind not in ("object", "mutable"):
-        return _scalar_text(element.mark.kind, string_value(element))
-    if not element.attributes and not (element.mark is not None and element.mark.kind == "object"):
+    kind = "mutable" if element.mark is None else element.mark.kind
+    if kind == "array":
+        return f"[{', '.join(map(write_value, _elements(element)))}]"
+    if kind not in ("object", "mutable"):
+        return _scalar_text(kind, string_value(element))
+    if kind != "object" and not element.attributes:
         if not element.children:
             return "null"
         if all(isinstance(child, Text) for child in element.children):
@@ -433,9 +427,7 @@ def _entries(element: Element) -> list[tuple[str, str]]:
         kind = types.get(f"@{each.name}", "string" if mark else None)
         written = write_untyped(each.value) if kind is None else _scalar_text(kind, each.value)
         entries.append((_key(each.name, "@"), written))
-    children = [child for child in element.children if isinstance(child, Element)]
-    if len(children) < len(element.children):
-        raise _inexpressible(f"text or comments beside the children or attributes of '{element.name}'")
+    children = _elements(element)
     empty = [(number, _key(Name(name))) for number, name in (mark.empty if mark else ())]
     place = 0
     for key, group in groupby(children, lambda child: _key(child.name)):
@@ -450,6 +442,14 @@ def _entries(element: Element) -> list[tuple[str, str]]:
     if len({key for key, _ in entries}) < len(entries):
         raise _inexpressible(f"equal children of '{element.name}' with others between them")
     return entries
+
+
+def _elements(element: Element) -> list[Element]:
+    """The children of what is an object or an array, which has nothing beside them."""
+    children = [child for child in element.children if isinstance(child, Element)]
+    if len(children) < len(element.children):
+        raise _inexpressible(f"text or comments beside the children or attributes of '{element.name}'")
+    return children
 
 
 def _texts(element: Element) -> str:

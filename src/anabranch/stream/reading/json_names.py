@@ -84,6 +84,8 @@ _ODD = re.compile(rf"[^{_INNER}]|\A[^{_FIRST}]|\A_(?=x_\Z)|_(?=x({_CODE})(?:_|[^
 _ESCAPE = re.compile(f"_x({_CODE})_")
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML does not have."""
+MEMBER = "member"
+"""The name of the members of an array that is a member of an array itself; others have that of their key."""
 _EMPTY = "_x_"
 _ATTRIBUTES = {"xmlns": "_x0078_mlns", "_x0078_mlns": "_x005F_x0078_mlns"}
 _CACHED = 4096

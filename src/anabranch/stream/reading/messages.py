@@ -23,7 +23,7 @@ import msgspec
 from anabranch.errors import BadItem
 from anabranch.stream.elements import Item, Place, Region, StreamElement, StreamToken, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.json_items import Json, parse_value, write_json
+from anabranch.stream.reading.json_items import Digits, Json, parse_value, write_object
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element, MessageNotes
 
@@ -112,6 +112,19 @@ def _row(found: Json) -> bytes | None:
     if not isinstance(after, dict):
         raise BadItem("no envelope of Debezium: what the row is after it was written is no object")
     try:
-        return write_json(after).encode()
+        return _written(after).encode()
     except UnicodeEncodeError:
         raise BadItem("half of a surrogate pair is no character") from None
+
+
+def _written(value: Json) -> str:
+    """A parsed value as JSON, its numbers in their spelling."""
+    match value:
+        case list():
+            return f"[{', '.join(map(_written, value))}]"
+        case dict():
+            return write_object([(key, _written(each)) for key, each in value.items()])
+        case Digits():
+            return str(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False)

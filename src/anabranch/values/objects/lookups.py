@@ -131,6 +131,8 @@ def _value(element: Element) -> Value:
     match mark.kind:
         case "object":
             return JsonObject.view(element, _entries)
+        case "array":
+            return JsonArray([[_value(each)] for each in element.children if isinstance(each, Element)])
         case "number":
             (text,) = texts(element)
             return _number(text)

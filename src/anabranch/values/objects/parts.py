@@ -2,7 +2,8 @@
 
 A member that is asked for stays as it is, with all that it holds.
 One on the way to it keeps what it is: of an object, also one in an array, the members asked for are left, maybe none;
-anything else, a text, a number, `null` or an array without members, has nothing to leave out and stays.
+anything else, a text, a number, `null` or an array without members, has nothing to leave out and stays, and so does an
+array that is a member of an array, with all that it holds.
 So a path or a lookup that leads to members asked for finds the same values, with the same spellings, in the same places
 of the same arrays, and fails for the same reason where it does.
 
