@@ -64,9 +64,11 @@ _BOX = "coord/cel/ra >= {} and coord/cel/ra <= 138.0 and coord/cel/dec >= -49.0 
 
 
 def some_query(random: Random, streams: tuple[str, ...]) -> str:
-    """A selection, a window query, or a join."""
+    """A selection, a window query, a join, or one of `some_other_query`."""
     stream = random.choice(streams)
-    match random.randrange(8):
+    match random.randrange(12):
+        case 8 | 9 | 10 | 11:
+            return some_other_query(random, streams)
         case 0 | 1 | 2:
             text = some_selection(random)
         case 3 | 4 | 5:
@@ -86,6 +88,101 @@ def some_query(random: Random, streams: tuple[str, ...]) -> str:
         case _:
             text = papers.Q1
     return text.replace('stream("photons")', f'stream("{stream}")')
+
+
+def some_other_query(random: Random, streams: tuple[str, ...]) -> str:
+    """A keyed join, several paths as one, windows over the results of a loop, groups of windows, or sessions."""
+    first, second = random.choice(streams), random.choice(streams)
+    match random.randrange(6):
+        case 0 | 1:
+            body = some_keyed_join(random, first, second)
+        case 2:
+            body = _some_set(random, first, second)
+        case 3:
+            body = _some_chain(random, first, second)
+        case 4:
+            body = _some_groups(random, first)
+        case _:
+            gap = random.choice(("0.2", "0.5", "2"))
+            by = random.choice(("", " by phc", " by coord/det/dx"))
+            body = (
+                f"for $w in {_photons(random, first)}|det_time gap {gap}{by}| "
+                f"return <s>{{ {random.choice(('sum($w/en)', '$w/phc', 'count($w)', '$w[en >= 1]/coord/cel'))} }}</s>"
+            )
+    return f"<photons>{{ {body} }}</photons>" if random.random() < 0.7 else body
+
+
+_PRESELECTIONS = ("", "", "", "[en >= 1.0]", "[phc >= 100]", "[coord/det/dx >= 200 and en >= 0.3]", "[en * 2 >= 1]")
+
+
+def _photons(random: Random, stream: str) -> str:
+    return f'stream("{stream}")/photons/photon{random.choice(_PRESELECTIONS)}'
+
+
+def some_keyed_join(random: Random, first: str, second: str, result: str = "") -> str:
+    """Photons that have the same value somewhere, in one or two streams."""
+    key = random.choice(("$x/phc = $y/phc", "$x/phc = $y/phc", "$x/en = $y/en", "$x/coord/det/dx = $y/coord/det/dy"))
+    conditions = random.sample(
+        (
+            "$x/en >= 0.5",
+            "$y/coord/det/dx <= 300",
+            "$x/en >= $y/en",
+            "($x/en >= 1 or $y/phc >= 100)",
+            "not($y/en < 0.2)",
+        ),
+        random.choice((0, 1, 1, 2)),
+    )
+    conditions.insert(random.randrange(len(conditions) + 1), key)
+    result = result or random.choice(
+        ("<p>{ $x/en }{ $y/en }</p>", "<p>{ $x/phc }{ $y/coord/cel }</p>", "<p>{ $x/det_time, count($y/phc) }</p>")
+    )
+    loops = f"for $x in {_photons(random, first)}, $y in {_photons(random, second)} "
+    return f"{loops}where {' and '.join(conditions)} return {result}"
+
+
+def _some_set(random: Random, first: str, second: str) -> str:
+    """The photons of one path and another one, of both, or of one and not the other."""
+    operator = random.choice(("union", "union", "intersect", "except"))
+    paths = [_photons(random, each) for each in (first, random.choice((first, second)))]
+    if random.random() < 0.3:
+        paths = [f"({' union '.join(paths)})", _photons(random, second)]
+    where = random.choice(("", "where $p/en >= 0.9 ", "where $p/phc >= 50 and $p/coord/det/dx <= 300 "))
+    result = random.choice(("$p/en", "<p>{ $p/phc }{ $p/det_time }</p>", "<p>{ $p/coord/cel }</p>", "$p"))
+    if random.random() < 0.2:
+        return (
+            f" {operator} ".join(f"{each}/en" for each in paths[:2]) if "(" not in paths[0] else " union ".join(paths)
+        )
+    return f"for $p in {f' {operator} '.join(paths)} {where}return {result}"
+
+
+def _some_chain(random: Random, first: str, second: str) -> str:
+    """Windows over what a loop gives: of items, a keyed join or an interval join."""
+    made = "<m><at>{ $x/det_time/text() }</at>{ $x/en }{ $x/phc }</m>"
+    match random.randrange(3):
+        case 0:
+            where = random.choice(("", "where $x/en >= 0.5 "))
+            loop = f"for $x in {_photons(random, first)} {where}return {made}"
+        case 1:
+            loop = some_keyed_join(random, first, second, made)
+        case _:
+            loop = (
+                f"for $x in {_photons(random, first)}, $y in {_photons(random, second)} where $x/det_time >= "
+                f"$y/det_time - 1 and $x/det_time <= $y/det_time + 1 and $x/en >= $y/en return {made}"
+            )
+    window = random.choice(("|at diff 5|", "|at diff 10 step 5|", "|count 3|", "|count 4 step 2|"))
+    result = random.choice(("avg($w/en)", "sum($w/en), count($w)", "$w/phc", "max($w/phc)"))
+    return f"for $w in ({loop}){window} return <w>{{ {result} }}</w>"
+
+
+def _some_groups(random: Random, stream: str) -> str:
+    """Windows whose photons are grouped by a value."""
+    window = random.choice(("|det_time diff 10|", "|det_time diff 20 step 10|", "|count 6|"))
+    key = random.choice(("$p/phc", "floor($p/en)", "$p/coord/det/dx"))
+    result = random.choice(('<g k="{ $k }">{ sum($p/en) }</g>', '<g k="{ $k }">{ $p/phc, count($p) }</g>'))
+    where = random.choice(("", "where $p/phc >= 15 "))
+    inside = f"for $p in $w {where}group by $k := {key} return {result}"
+    head = f"for $w in {_photons(random, stream)}{window}"
+    return random.choice((f"{head} {inside}", f"{head} return <w>{{ {inside} }}</w>"))
 
 
 _PIXEL = ("coord/det/dx", "coord/det/dy")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,57 @@ def test_interval_joins_are_told_all_times() -> None:
         found = {each.path[2:]: each.condition for each in tree.outputs}
         assert found[("t",)] == EVERYTHING
         assert found[("v",)] != EVERYTHING
+
+
+KEYED = 'for $x in stream("s")/r/i[a = 1], $y in stream("u")/r/i where $x/k = $y/k and $y/v > 2 return $x/w'
+BY_ITSELF = KEYED.replace('stream("u")', 'stream("s")')
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        (KEYED, {"s": "a k w where r/i/a = 1", "u": "k v where r/i/v > 2"}),
+        (BY_ITSELF, {"s": "a k v w where r/i/a = 1 or r/i/v > 2"}),
+        (
+            f"for $w in ({KEYED.replace('$x/w', '<m>{ $x/w }</m>')})|w diff 4| return sum($w/w)",
+            {"u": "k v where r/i/v > 2"},
+        ),
+        (
+            'for $x in stream("s")/r/i[a = 1] union stream("u")/r/i where $x/v > 2 return $x/w',
+            {"u": "v w where r/i/v > 2"},
+        ),
+        (
+            'for $x in stream("s")/r/i[a = 1] except stream("s")/r/i[v > 2] return $x/w',
+            {"s": "a v w where r/i/a = 1 or r/i/v > 2"},
+        ),
+        (
+            'for $w in stream("s")/r/i[a = 1]|p diff 9| for $i in $w group by $k := $i/k return count($i)',
+            {"s": "a k p where r/i/a = 1"},
+        ),
+        ('for $w in stream("s")/r/i[a = 1]|p gap 9 by k| return $w/v', {"s": "a k p v where r/i/a = 1"}),
+    ],
+)
+def test_what_is_made_where_it_is_asked_for(text: str, needed: dict[str, str]) -> None:
+    """What is neither windows nor a join on the way is sent what it reads, of items that it may select; and no times
+    but where streams are merged."""
+    need = sent(text)
+    assert need.join is None
+    for tree in need.inputs:
+        if tree.stream in needed:
+            paths = {each.path[2:] for each in tree.outputs} - ({("t",)} if depends_on_time(need) else set())
+            condition = tree.guards[("r", "i")]
+            assert f"{' '.join(sorted(path for (path,) in paths))} where {condition}" == needed[tree.stream]
+
+
+def test_a_join_that_forgets_is_told_times() -> None:
+    """A join of a stream with itself that is retained for a time forgets by the times of its items (LAWS 3.5)."""
+    plain = streams()
+    retained = {name: replace(each, source=replace(each.source, retain=Fraction(5))) for name, each in plain.items()}
+    for known, forgets in ((plain, False), (retained, True)):
+        need = sent_needs(need_of(BY_ITSELF, {}), known)
+        assert depends_on_time(need) is forgets
+        assert carries_path(need.inputs[0], ("t",)) is forgets
+    assert not depends_on_time(sent_needs(need_of(SELECTION, {}), retained))
 
 
 def test_updates_travel_as_they_are() -> None:

@@ -212,7 +212,8 @@ class PartedNetwork:
     def check(self) -> None:
         """All answers are those of the one engine."""
         for name, text in self.alone.queries.items():
-            due = self.alone.answer(name) if self.alone._trunk.log.subscription(name) else empty_answer(text)
+            has_begun = self.alone.log.subscription(name) is not None
+            due = self.alone.answer(name) if has_begun else empty_answer(text, self.alone.sources)
             assert self.answer(name) == due, name
         assert list(self.leader.catalogue.subscriptions) == list(self.alone.queries)
 

@@ -93,6 +93,6 @@ def check(folder: Path, random: Random, monkeypatch: pytest.MonkeyPatch, countdo
             running.drain()
             alone.drain()
             for name, (_, text, _) in asked.items():
-                due = alone.answer(name) if alone.log.subscription(name) else empty_answer(text)
+                due = alone.answer(name) if alone.log.subscription(name) else empty_answer(text, alone.sources)
                 assert running.answer(name) == due, asked[name]
     return died, joined

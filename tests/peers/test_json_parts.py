@@ -160,7 +160,7 @@ def check(folder: Path, random: Random, countdown: list[int]) -> tuple[int, int]
         alone.drain()
         logs = [each.log for each in running.peers.values()]
         for name, (_, text, _) in asked.items():
-            due = alone.answer(name) if alone.log.subscription(name) else empty_answer(text)
+            due = alone.answer(name) if alone.log.subscription(name) else empty_answer(text, alone.sources)
             assert running.answer(name) == due, asked[name]
             assert ended(logs, name) == ended([alone.log], name), asked[name]
             mine = [each for each in letters_of(alone.log) if each.subscription == name]

@@ -120,6 +120,11 @@ class Alone:
         self.drain()
 
     @property
+    def sources(self) -> Sequence[Source]:
+        """The streams that it reads."""
+        return self._trunk._sources
+
+    @property
     def log(self) -> AnswerLog:
         """The log of its answers."""
         return self._trunk.log

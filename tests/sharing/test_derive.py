@@ -181,7 +181,7 @@ WITHOUT = (
     (
         "a preselection that is not understood",
         "for $w in stream('s')/r/i[contains(k, 'u') and b > 1]|t diff 4| return count($w)",
-        ["r", f"  i •  {S} b > 1", "    b"],
+        ["r", f"  i  {S} b > 1", "    b •", "    k •", "    t •"],
     ),
 )
 

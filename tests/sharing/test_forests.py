@@ -92,17 +92,17 @@ APART = (
     (
         "a preselection that is not understood",
         "for $x in stream('s')/r/i[contains(k, 'u')]|count 2| for $y in stream('u')/r/i|count 2| return $x/a",
-        [["r", "  i •"], ["r", "  i •"]],
+        [["r", "  i", "    a •", "    k •"], ["r", "  i ◦"]],
     ),
     (
         "a window over elements inside items",
         "for $x in stream('s')/r/i/c|count 2| for $y in stream('u')/r/i|count 2| return $x/a",
-        [["r", "  i", "    c •"], ["r", "  i •"]],
+        [["r", "  i", "    c", "      a •"], ["r", "  i ◦"]],
     ),
     (
         "a join beside a look at one of its streams",
         f"({LOOPS} return $x/a, stream('s')/r/i[b > 1]/b)",
-        [["r", "  i •"], ["r", "  i •"]],
+        [["r", "  i", "    a •", f"    b •  {S} b > 1"], ["r", "  i ◦"]],
     ),
     (
         "streams that do not meet",
@@ -113,7 +113,57 @@ APART = (
         "an interval that is not understood",
         "for $x in stream('s')/r/i for $y in stream('u')/r/i where $x/t - $y/t + 1 <= 2 and $y/t - $x/t + 1 <= 2 "
         "return $x/a",
-        [["r", "  i •"], ["r", "  i •"]],
+        [["r", "  i", "    a •", "    t •"], ["r", "  i", "    t •"]],
+    ),
+    (
+        "keys",
+        "for $x in stream('s')/r/i[a > 1], $y in stream('u')/r/i where $x/k = $y/l and not($y/b > 2) return $x/c",
+        [
+            ["r", f"  i  {S} a > 1", "    a •", "    c •", "    k •"],
+            ["r", "  i", "    b •", f"    l •  {S} not(b > 2)"],
+        ],
+    ),
+    (
+        "keys that may raise",
+        "for $x in stream('s')/r/i, $y in stream('u')/r/i[a > 1] where $x/k[. > 2] = $y/l and $x/b > 2 return $y/c",
+        [
+            ["r", "  i", f"    b •  {S} b > 2", "    k •"],
+            ["r", f"  i  {S} a > 1", "    a •", "    c •", "    l •"],
+        ],
+    ),
+    (
+        "a join of a stream with itself",
+        "for $x in stream('s')/r/i[a > 1], $y in stream('s')/r/i where $x/k = $y/k and $y/b = 'u' return <o/>",
+        [["r", f"  i  {S} a > 1 or b = 'u'", "    a •", "    b •", "    k •"]],
+    ),
+    (
+        "windows of durations, which all items move",
+        "for $x in stream('s')/r/i[a > 1]|t diff PT1M| for $y in stream('u')/r/i|t diff PT1M| where $y/b > 1 "
+        "return $x/c",
+        [
+            ["r", "  i", f"    a •  {S} a > 1", f"    c •  {S} a > 1", "    t •"],
+            ["r", "  i", "    b •", "    t •"],
+        ],
+    ),
+    (
+        "several streams as one",
+        "for $x in stream('s')/r/i[a > 1] union stream('u')/r/i except stream('s')/r/i[b = 'u'] where $x/k > 2 "
+        "return $x/c",
+        [
+            [
+                "r",
+                "  i",
+                *(f"    {path} •  {S} a > 1 or b = 'u'" for path in "ab"),
+                *(f"    {path} •  {S} a > 1 and k > 2 or b = 'u' and k > 2" for path in "ck"),
+            ],
+            ["r", f"  i  {S} k > 2", "    c •", "    k •"],
+        ],
+    ),
+    (
+        "windows over a join",
+        "for $w in (for $x in stream('s')/r/i[a > 1], $y in stream('u')/r/i where $x/k = $y/k return <m>{ $x/t }</m>)"
+        "|t diff 4| return <o>{ sum($w/t) }</o>",
+        [["r", f"  i  {S} a > 1", "    a •", "    k •", "    t •"], ["r", "  i", "    k •"]],
     ),
     ("a step out of the item", f"{LOOPS} return $x/a/..", [["everything •"], ["everything •"]]),
     ("a join that returns nothing", f"{LOOPS} return ()", [["nothing"], ["nothing"]]),

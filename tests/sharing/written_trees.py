@@ -22,9 +22,9 @@ from anabranch.predicate import EVERYTHING, Predicate, and_
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.explain.trees import AGGREGATE, JOIN, SELECT, WINDOW, forest_lines, indented, tree_lines
 from anabranch.sharing.forest import JoinKind, PropertyForest
+from anabranch.sharing.rules.clauses import input_name
 from anabranch.sharing.rules.conditions import CONTEXT, Names, StreamNodes, understand
 from anabranch.sharing.rules.findings import Findings
-from anabranch.sharing.rules.rules import input_name
 from anabranch.sharing.tree import (
     ITEM,
     AggregateAnnotation,

@@ -7,6 +7,8 @@ Count windows are made on the way as others: those who read them have begun toge
 the same start (LAWS 3.3).
 Windows that return their items make a stream no smaller (sharing paper, 3.3.2): they are made where the answer is.
 A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
+Joins by keys, several streams as one, windows over the results of a loop, groups and sessions need of each stream what
+they read, under the conditions that are about one item alone (`sharing/rules/derive.py`).
 
 What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inputs`):
 
@@ -27,13 +29,16 @@ all items of its streams, since each lets it answer for those far enough before 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.branch.remote.queries import can_travel, reads_alike, reads_the_same, waits, why_not_sent
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.checks.outputs import outputs_of
+from anabranch.language.checks.unbounded import flowing_fors
+from anabranch.language.equalities import tied_by_keys
+from anabranch.language.intervals import bounded
 from anabranch.language.objects import JSON
 from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream
@@ -46,7 +51,9 @@ from anabranch.sharing.match_joins import FullResults, join_matches, level, merg
 from anabranch.sharing.normalize import tree_of, unjoined, unwindowed
 from anabranch.sharing.render import render_join
 from anabranch.sharing.restructure import sent_windows
+from anabranch.sharing.rules.conditions import StreamNodes, locate, stream_name
 from anabranch.sharing.rules.derive import derive_forest
+from anabranch.sharing.rules.windows import reference_path
 from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps, paths_of
 from anabranch.stream.reading.source import first_format
 from anabranch.stream.schema import Schema
@@ -65,6 +72,8 @@ class QueryNeeds:
     """How its inputs meet."""
     gathered: str | None = None
     """Why its windows are made where it is answered, though their values would be enough."""
+    forgets: bool = False
+    """Whether it joins items that are forgotten with time, as their streams say (`retain`)."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -96,7 +105,7 @@ def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str) -> Quer
         stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
         return QueryNeeds(inputs_of(forest), None if stays else join, stays, query, forest.kind)
     if len(forest.trees) > 1:
-        stays = "nothing is known of how its inputs meet"
+        stays = "it is no join by windows or intervals"
         return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and not tree.outputs
@@ -189,9 +198,14 @@ def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream], evolve
     """What a query receives of its streams, of which some have `evolved` by now."""
     _check_formats(need, streams)
     need = _of_members(need, streams)
+    are_retained = any(streams[name].source.retain is not None for name in need.streams)
+    need = replace(need, forgets=are_retained and any(True for _ in _joining(need)))
     gathered = next(filter(None, (_why_gathered(need, each, streams, evolved) for each in need.inputs)), None)
     trees = need.inputs if gathered is None else map(unwindowed, need.inputs)
-    inputs = _sent_inputs(trees, window_references(need), streams, need.kind, timed=depends_on_time(need))
+    every_time = need.kind == "interval" or any(
+        bounded(each.where, loops) or not tied_by_keys(each, loops) for each, loops in _joining(need)
+    )
+    inputs = _sent_inputs(trees, window_references(need), streams, timed=depends_on_time(need), every_time=every_time)
     stays = need.stays or (_stays(need, need.join, streams, evolved) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays, gathered=gathered)
 
@@ -231,9 +245,8 @@ def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) ->
 
 def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
     """What a join made on the way receives of its streams."""
-    return _sent_inputs(
-        inputs_of(join), _tree_references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1
-    )
+    timed, every_time = len(set(join.streams)) > 1, join.kind == "interval"
+    return _sent_inputs(inputs_of(join), _tree_references(join.trees), streams, timed=timed, every_time=every_time)
 
 
 def _stays(
@@ -264,9 +277,9 @@ def _sent_inputs(
     trees: Iterable[PropertyTree],
     places: Mapping[str, frozenset[str]] | None,
     streams: Mapping[str, RegisteredStream],
-    kind: JoinKind,
     *,
     timed: bool,
+    every_time: bool,
 ) -> tuple[PropertyTree, ...]:
     """What is sent of streams, with what shows their progress: reference paths of windows, and times."""
     inputs: list[PropertyTree] = []
@@ -283,7 +296,7 @@ def _sent_inputs(
             told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
             if timed and time is not None:
                 told.append(time.steps)
-                if kind == "interval":
+                if every_time:
                     carried = with_paths(carried, [time.steps], EVERYTHING)
             if not all(carries_path(carried, each) for each in told):
                 carried = with_paths(alike(carried), told)
@@ -344,17 +357,38 @@ def is_sent_verbatim(stream: RegisteredStream) -> bool:
 
 
 def depends_on_time(need: QueryNeeds) -> bool:
-    """Whether a query depends on the times of items: it reads several streams, or asks for the past."""
-    return len(need.inputs) > 1 or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
+    """Whether a query depends on the times of items: it reads several streams, forgets, or asks for the past."""
+    return len(need.inputs) > 1 or need.forgets or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
 
 
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
     """By stream: the reference paths of a query's time windows; None where these are not plain."""
     assert need.query is not None
-    windows = sum(isinstance(each, ast.TimeWindow | ast.SessionWindow) for each in parts(need.query))
-    trees = derive_forest(need.query).trees if windows else ()
-    named = sum(tree.window is not None and tree.window.reference is not None for tree in trees)
-    return _tree_references(trees) if named == windows else None
+    names: dict[str, StreamNodes] = {stream_name(each): StreamNodes((), input=each) for each in need.streams}
+    found: dict[str, set[str]] = {}
+    for each in parts(need.query):
+        window = each.window if isinstance(each, ast.For) else None
+        if window is None or isinstance(window, ast.CountWindow) or isinstance(each.source, ast.Flwor):
+            continue  # windows over the results of a loop are measured by these
+        source = locate(each.source, names)
+        is_plain = source is not None and source.complete and source.from_stream and len(source.path) == ITEM
+        reference = reference_path(window.reference, source.path) if source is not None and is_plain else None
+        if source is None or reference is None:
+            return None
+        found.setdefault(source.base.input, set()).add("/".join(reference[ITEM - 1 :]))
+    return {name: frozenset(paths) for name, paths in found.items()}
+
+
+def _joining(need: QueryNeeds) -> Iterator[tuple[ast.Flwor, list[str]]]:
+    """The expressions that loop over several streams, or twice over one, without windows; with their variables."""
+    assert need.query is not None
+    functions = {each.name: each for each in need.query.functions}
+    for each in parts(need.query):
+        if isinstance(each, ast.Flwor):
+            clauses = [each.clauses[place] for place in flowing_fors(each, functions=functions)]
+            loops = [clause.variable for clause in clauses if isinstance(clause, ast.For) and clause.window is None]
+            if len(loops) > 1:
+                yield each, loops
 
 
 def _tree_references(trees: Iterable[PropertyTree]) -> dict[str, frozenset[str]]:

@@ -101,7 +101,8 @@ class RanNetwork:
         if name not in self.network.subscriptions:
             hint = did_you_mean(name, self.network.subscriptions)
             raise UsageError(f"there is no subscription '{name}', and none has run", hint=hint)
-        return iter((empty_answer(self.network.subscriptions[name].text),))
+        sources = (each.source for each in self.network.streams.values())
+        return iter((empty_answer(self.network.subscriptions[name].text, sources),))
 
     def _peers(self) -> list[str]:
         """The peers that were ever run."""

@@ -46,7 +46,10 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
     scales = [(path, source.scale(ItemPath(tuple(path.split("/")[1:])))) for path in sorted(found)]
-    return tuple(ProgressAxis(path, "0" if is_merged else str(at.slack), at.per_second) for path, at in scales)
+    return tuple(
+        ProgressAxis(path, "0" if is_merged else str(at.slack), at.per_second, every=is_merged and path[0] == "*")
+        for path, at in scales
+    )
 
 
 FLOW_PREFIX = "flow "

@@ -308,7 +308,8 @@ class RunningNetwork:
                 return peer.log.answer(found).text()
         if known is None:
             raise UsageError(f"there is no subscription '{name}'")
-        return empty_answer(self.peers[known.at].program.answers[name])
+        program = self.peers[known.at].program
+        return empty_answer(program.answers[name], program.streams.values())
 
     def measured(self) -> NetworkUsage:
         """The traffic and work so far."""

@@ -8,12 +8,12 @@ A construct without a rule (`findings.touch`) adds everything that it may look a
 So does a window or an aggregate that does not fit into the tree, such as a second one; the query is then translated
 once more, without windows.
 A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
-a join: its inputs are sent *apart*.
+a join, and neither has one by keys: its inputs are sent *apart*, each with the conditions that are about it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -25,9 +25,10 @@ from anabranch.language.rewrite import parts
 from anabranch.predicate import EVERYTHING, NOTHING
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded
 from anabranch.sharing.normalize import forest_of, tree_of
+from anabranch.sharing.rules.clauses import input_name
 from anabranch.sharing.rules.conditions import StreamNodes, stream_name
 from anabranch.sharing.rules.findings import Environment, Findings
-from anabranch.sharing.rules.rules import input_name, translate
+from anabranch.sharing.rules.rules import translate
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 
@@ -61,15 +62,23 @@ def derive_forest(
     if _looks_out(query):
         wholes = (tree_of(each, (OutputAnnotation(()),), None, (), schemas.get(each)) for each in streams)
         return PropertyForest("apart", tuple(wholes))
-    joined = _joined(query, streams, schemas)
+    joined = None if _has_results(query) else _joined(query, streams, schemas)
     if joined is not None:
         return joined
+    return PropertyForest("apart", tuple(_apart(query, streams, schemas)))
+
+
+def _apart(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) -> Iterator[PropertyTree]:
+    """What is needed of each stream, whatever of the others its items meet: a loop over it has conditions of its own,
+    and the tree has what any of its loops needs."""
     found = Findings(windows=False)
-    translate(query.body, Environment({stream_name(each): StreamNodes((), input=each) for each in streams}), found)
-    trees = [alone(PropertyTree(each, tuple(found.outputs[each]), input=each)) for each in streams]
-    return PropertyForest(
-        "apart", tuple(tree_of(each.stream, each.outputs, None, (), schemas.get(each.stream)) for each in trees)
-    )
+    names = {stream_name(each): each for each in streams}
+    translate(query.body, Environment({name: StreamNodes((), input=name) for name in names}, apart=True), found)
+    inputs = names | {name: names[stream] for name, stream in found.apart.items()}
+    trees = [alone(PropertyTree(each, tuple(found.outputs[name]), input=name)) for name, each in inputs.items()]
+    for stream in streams:
+        outputs = [output for tree in trees if tree.stream == stream for output in tree.outputs]
+        yield tree_of(stream, outputs, None, (), schemas.get(stream))
 
 
 def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) -> PropertyForest | None:
@@ -120,6 +129,11 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
     )
 
 
+def _has_results(query: ast.Query) -> bool:
+    """Whether windows are over the results of a loop (LAWS 3.13), so that a join in it is only a part of the query."""
+    return any(isinstance(part, ast.For) and isinstance(part.source, ast.Flwor) for part in parts(query))
+
+
 def _looks_out(query: ast.Query) -> bool:
     """Whether paths may lead out of their items: upwards, into the past, into another namespace, into a document.
 
@@ -141,7 +155,7 @@ def _leads_out(part: Any) -> bool:
     match part:
         case ast.Step("parent") | ast.Qualifier():
             return True
-        case ast.Pipeline() | ast.Positional():  # siblings of a node count, so nothing may be left out
+        case ast.PositionalFor() | ast.Count() | ast.Positional():  # siblings of a node count, so all are needed
             return True
         case ast.ElementConstructor(namespaces=namespaces) | ast.Query(namespaces=namespaces):
             return "" in dict(namespaces)

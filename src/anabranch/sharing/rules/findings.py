@@ -11,8 +11,9 @@ that such an expression may look at is returned. Sharing may lose by it, answers
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from anabranch.aggregates import BY_PANES
 from anabranch.aggregates.function import FunctionName
@@ -21,11 +22,14 @@ from anabranch.language.rewrite import children
 from anabranch.predicate import EVERYTHING, Predicate, and_, simplify
 from anabranch.sharing.rules.conditions import (
     CONTEXT,
+    LocatedPath,
     Meaning,
     Names,
     OpaqueValue,
     StreamNodes,
+    Understood,
     conditions_at_nodes,
+    conditions_on_way,
     locate,
 )
 from anabranch.sharing.tree import (
@@ -34,7 +38,11 @@ from anabranch.sharing.tree import (
     OutputAnnotation,
     Steps,
     WindowAnnotation,
+    both,
     conjuncts,
+    is_value,
+    looked_at,
+    positive_part,
     union,
 )
 
@@ -51,14 +59,16 @@ class Environment:
     """What the loops around the expression run over."""
     join: ast.Flwor | None = None
     """The expression whose loops over streams are the inputs of a forest; a tree has none."""
+    apart: bool = False
+    """Whether each loop over a stream is an input by itself, of which nothing is known how it meets others."""
 
     def bind(self, name: str, meaning: Meaning) -> Environment:
         """The environment with one more variable."""
-        return Environment({**self.names, name: meaning}, self.when, self.loops, self.join)
+        return replace(self, names={**self.names, name: meaning})
 
     def under(self, when: Predicate) -> Environment:
         """The environment with another condition."""
-        return Environment(self.names, when, self.loops, self.join)
+        return replace(self, when=when)
 
 
 _Key: TypeAlias = tuple[FunctionName, Steps, tuple[tuple[int, Predicate], ...]]
@@ -76,6 +86,8 @@ class Findings:
     window: WindowAnnotation | None = None
     inputs: list[tuple[Steps, WindowAnnotation | None]] = field(default_factory=list)
     """What the loops of a join run over, in their order."""
+    apart: dict[str, str] = field(default_factory=dict)
+    """By input: the stream that a loop by itself runs over."""
     stream_loops: int = 0
     """The number of loops over the stream."""
     fits: bool = True
@@ -130,6 +142,15 @@ class Findings:
                 return None
 
 
+_COUNTING = frozenset(("count", "exists", "empty", "window-start", "window-end"))
+"""Functions that look at nothing in the items that they are given."""
+
+
+def is_item(at: LocatedPath | None) -> TypeGuard[LocatedPath]:
+    """Whether a variable stands for items of a stream, and nothing in them."""
+    return at is not None and at.complete and not at.tails and not at.from_stream and len(at.path) == ITEM
+
+
 def touch(node: Any, env: Environment, found: Findings) -> None:
     """Add everything that an expression may look at, under the condition of its environment.
 
@@ -146,6 +167,10 @@ def touch(node: Any, env: Environment, found: Findings) -> None:
     match node:
         case ast.Call() if value := found.aggregate(node, env.names):
             found.select(value, env.when)
+        case ast.Call(name, (argument,)) if name.removeprefix("fn:") in _COUNTING and (
+            is_item(at := locate(argument, env.names))
+        ):
+            found.output(at.path, env.when, whole=False, input=at.base.input)
         case ast.Path() | ast.Variable() | ast.Filter() | ast.ContextItem() | ast.Source():
             _touch_path(node, env, found)
         case ast.Flwor(clauses, condition, order, result):
@@ -180,3 +205,43 @@ def _touch_path(expression: Any, env: Environment, found: Findings) -> None:
         touch(conditions, env.bind(CONTEXT, here), found)
     if not at.complete and isinstance(expression, ast.Path):
         touch(tuple(step.tail for step in expression.steps), env.bind(CONTEXT, OpaqueValue()), found)
+
+
+# --- conditions and rounds ------------------------------------------------------------------------------------------
+
+
+def under(known: Understood, env: Environment, found: Findings) -> Environment:
+    """The environment inside a condition; elements that it looks at are needed: subscribers evaluate it again."""
+    inner = both(env.when, known.predicate)
+    for term, needed in looked_at(inner):
+        if is_value(term):
+            found.select(next(each for each in found.aggregates if each.term == term), needed)
+        else:
+            found.output(term.path.steps, needed, input=term.input)
+    for each in known.rest:
+        touch(each, env.under(positive_part(inner)), found)
+    return env.under(inner)
+
+
+def along(source: LocatedPath, env: Environment, found: Findings) -> Environment:
+    """The environment behind the predicates of a path."""
+    for inside, known in conditions_on_way(source, env.names, found.aggregate):
+        env = env.under(under(known, replace(env, names=inside), found).when)
+    return env
+
+
+def rounds(expression: ast.Expression, env: Environment) -> Iterator[StreamNodes]:
+    """The elements of loops that must be sent so that an expression is evaluated once for each of them."""
+    match expression:
+        case ast.Sequence() | ast.If() | ast.Flwor():
+            return  # their parts are asked one by one
+        case ast.Path() | ast.Filter() | ast.Variable() if at := locate(expression, env.names):
+            for each in env.loops:  # an element that is above what is returned comes along with it
+                if each.input != at.base.input or at.path[: len(each.path)] != each.path:
+                    yield each
+        case ast.Source() if locate(expression, env.names):
+            return
+        case ast.Variable(name) if not isinstance(env.names.get(name), OpaqueValue):
+            return
+        case _:
+            yield from env.loops

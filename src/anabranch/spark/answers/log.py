@@ -10,8 +10,8 @@ state of its branch; so the present display is read without replaying the stream
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -48,6 +48,7 @@ from anabranch.spark.sinks.pieces import lines_in, results_in
 from anabranch.spark.state.files import read_blob
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,9 @@ class AnswerFrame:
 _LINES = AnswerFrame("", "", "", json=True)
 
 
-def empty_answer(text: str) -> str:
-    """The answer of a query over items that has no first epoch yet."""
-    asked = not_begun("", text, QueryContext({}))
-    return AnswerFrame.of(replace(asked, shows=False)).empty
+def empty_answer(text: str, sources: Iterable[Source], functions: Mapping[str, PythonFunction] | None = None) -> str:
+    """The answer of a query over these streams that has no first epoch yet."""
+    return AnswerFrame.of(not_begun("", text, QueryContext.of(sources, functions or {})), functions).empty
 
 
 def _are_plain(query: Standing) -> bool:

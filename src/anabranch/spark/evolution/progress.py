@@ -52,6 +52,8 @@ class ProgressAxis:
     """In the unit of its numbers, as all values of the axis are."""
     per_second: int = 1
     """How many of its numbers are a second, for values that are dateTimes."""
+    every: bool = False
+    """Whether each item is expected to have one value: one without has the time of the item before it (LAWS 1.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class ProgressTaker:
         self._paths = [each.path.split("/") for each in axes]
         self._bears = [each.bears for each in axes]
         self._scales = [TimeScale(each.per_second) for each in axes]
+        self._every = [each.every for each in axes]
         self._first: str | None = None
         self._tops: list[Top | None] = [None] * len(axes)
         self._lows: list[float | None] = [None] * len(axes)
@@ -178,11 +181,11 @@ class ProgressTaker:
             self._odd = True
             return
         self._odd = self._odd or element.at is not None
-        for others, path, scale in zip(self._others, self._paths, self._scales, strict=True):
+        for others, path, scale, every in zip(self._others, self._paths, self._scales, self._every, strict=True):
             exact = list(numbers_at(element.tree, path, scale))
             others[entry] = list(map(float, exact))
             spelled = [Fraction(repr(each)) for each in others[entry]]  # the decimal that a double stands for
-            self._odd = self._odd or spelled != exact
+            self._odd = self._odd or spelled != exact or (every and len(exact) != 1)
         self._shown[entry] = serialize(element.tree)
 
     def take(self) -> None:
