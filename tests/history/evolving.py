@@ -177,8 +177,8 @@ class World:
             self.ids += 1
             shown = f'<s:mutable {S} id="{self.prefix}f{self.ids}">{shown}</s:mutable>'
             self.regions[f"{self.prefix}f{self.ids}"] = _Region("fact", sensor)
-        starts = (f'<e v="{each}">' if each else "<e>" for each in (raw, meant))
-        return tuple(f"{start}{time}{shown}{each}</e>" for start, each in zip(starts, inside, strict=True))
+        starts = [f'<e v="{each}">' if each else "<e>" for each in (raw, meant)]
+        return f"{starts[0]}{time}{shown}{inside[0]}</e>", f"{starts[1]}{time}{shown}{inside[1]}</e>"
 
     # --- regions and updates ------------------------------------------------------------------------------
 
@@ -291,5 +291,8 @@ QUERIES = (
     'for $e in stream("u")/r/e[t] return <x>{ $e/t[1]/text() }{ for $q in $e/p/q#[2] return <q>{ $q * 2 }</q> }</x>',
     '<o>{ distinct-values(stream("u")/r/e/t) }</o>',
     '<o>{ avg(stream("u")/r/e/t/text()[. < 50]), min(stream("u")/r/e/p/q[. > 1]) }</o>',
+    '<o>{ for $e in stream("u")/r/e group by $s := $e/s return <x>{ <t>{ max($e/t[. < 9]) }</t>, count($e) }</x> }</o>',
+    '<o>{ for $e in stream("u")/r/e group by $q := $e/p/q return <x q="{ $q }">{ sum($e/@v[. < 90]) }</x> }</o>',
+    '(for $e in stream("u")/r/e order by $e/@v descending return <x v="{ $e/@v }">{ $e/t }</x>)[position() <= 2]',
 )
 """Queries about the stream `u`."""

@@ -67,6 +67,14 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
         '<o><m>{ (max(stream("u")/r/e/@v))#1 }</m><k>{ (max(stream("u")/r/e/@v))#[2] }</k></o>',
         {"m": "@v"},
     ),
+    "grouped": (
+        '<o>{ for $e in stream("u")/r/e group by $s := $e/s return <x>{ $s, <t>{ max($e/@v) }</t> }</x> }</o>',
+        {"x/t": "@v"},
+    ),
+    "the first": (
+        '<o>{ (for $e in stream("u")/r/e order by $e/@v return <x>{ $e/t, $e/@v/string() }</x>)[position() <= 2] }</o>',
+        {"x/t": "t"},
+    ),
     "two origins": ('<o>{ for $e in stream("u")/r/e return <x><y>{ $e/t[1]/text() }</y><y>{ 1 }</y></x> }</o>', {}),
     "affine": (
         '<o>{ for $e in stream("u")/r/e return <x>{ $e/@v * 2 + 1 }</x> }</o>',

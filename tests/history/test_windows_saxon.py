@@ -112,7 +112,7 @@ class PlainDocument:
         return str(etree.tostring(plain).decode())
 
 
-class _Sound(WindowWriter):
+class SoundWriter(WindowWriter):
     """Writes streams in which every value is a number."""
 
     def _content(self, kind: str) -> str:
@@ -141,7 +141,7 @@ def test_saxon_agrees(window: str) -> None:
     for number in some(range(20)):
         random = Random(f"{window} {number}")
         result = random.choice(RESULTS)
-        stream = _Sound(random).stream(random.randint(4, 10))
+        stream = SoundWriter(random).stream(random.randint(4, 10))
         query = f'for $w in stream("s")/root/i|{window}| return {result}'
         asked = Asked(query, s=stream)
         document = PlainDocument()

@@ -20,10 +20,25 @@ from typing import Generic, TypeVar, Unpack
 from anabranch.algebra.display.display import Display
 from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, DocumentEvaluator, Entrywise
-from anabranch.branch.display.parts import ComputedPart, EachPart, EditedWindowPart, Folded, Part, WholePart
+from anabranch.branch.display.groups.edited import EditedDistinct, EditedGroups
+from anabranch.branch.display.groups.sliced_folds import SlicedFolds
+from anabranch.branch.display.groups.slices import SlicedStage
+from anabranch.branch.display.parts import (
+    ComputedPart,
+    DistinctPart,
+    EachPart,
+    EditedWindowPart,
+    EntriesPart,
+    Folded,
+    GroupPart,
+    Part,
+    SlicePart,
+    WholePart,
+    order_of,
+)
 from anabranch.branch.display.shown import DisplayChange, ShownQuery
 from anabranch.branch.display.split import Splitter
-from anabranch.branch.display.stages import ComputedStage, EachStage, EntrySource, Stage, WholeStage
+from anabranch.branch.display.stages import EachStage, EntrySource, Stage, WholeStage
 from anabranch.branch.display.windows import EditedWindows, EditedWindowStage
 from anabranch.branch.document.judging import Replacement
 from anabranch.branch.document.projection import KeptDocument, LateStart
@@ -32,6 +47,7 @@ from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
 from anabranch.law.history.evaluate import Around, form_around, refuse_joined_windows
 from anabranch.law.inputs import Input
+from anabranch.runtime.past.value_histories import histories_of
 from anabranch.sharing.needs import needs_of
 from anabranch.stream.elements import Alter, Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -59,9 +75,15 @@ class Machine(ShownQuery, Generic[N]):
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         names = {stream: root.name.local for stream, root in roots.items()}
         splitter = Splitter(query, names, around.get("functions") or {})
+        self._without_groups = Splitter(query, names, around.get("functions") or {}, by_groups=False)
+        """How the query splits in a state of an earlier release, which evaluated groups anew."""
         unsplit = WholePart(query.body, tuple(self.needs.streams))
         evaluation = DocumentEvaluator(query, **around)
         super().__init__(query, splitter.part(query.body), unsplit, evaluation, display, splitter.value_part)
+        asked = [expression for expression, _ in histories_of(query)]
+        self._keeps_groups = self.part != self._without_groups.part(query.body) or any(
+            splitter.value_part(each) != self._without_groups.value_part(each) for each in asked
+        )
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """The kept part of a stream's document, empty at first."""
@@ -69,18 +91,18 @@ class Machine(ShownQuery, Generic[N]):
 
     def _stage(self, id: str, part: Part, scope: AnswerScope) -> Stage:
         match part:
-            case EachPart():
-                self._evaluation.value(part.first, scope, {}, {})
-                source, places = self._entrywise(id, scope, part)
-                return EachStage(id, self._site, scope, source, places, part.order)
+            case SlicePart(over, interval):
+                source, places = self._source(id, scope, over)
+                return SlicedStage(id, self._site, scope, source, places, order_of(over), interval)
+            case EachPart() | GroupPart() | DistinctPart():
+                source, places = self._source(id, scope, part)
+                return EachStage(id, self._site, scope, source, places, order_of(part))
             case ComputedPart():
 
                 def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
-                    assert isinstance(folded.over, EachPart), "aggregates of windows are evaluated anew"
-                    self._evaluation.value(folded.over.first, scope, {}, {})
-                    return self._entrywise(id, scope, folded.over)
+                    return self._source(id, scope, folded.over)
 
-                return ComputedStage(id, self._site, scope, part, taken_over)
+                return SlicedFolds(id, self._site, scope, part, taken_over)
             case EditedWindowPart(stream):
                 self._evaluation.value(part.first, scope, {}, {})
                 windows = EditedWindows(id, self._site, scope, part, self.kept[stream])
@@ -89,6 +111,24 @@ class Machine(ShownQuery, Generic[N]):
                 return WholeStage(id, self._site, scope, part, lambda stream: self.kept[stream].whole())
             case _:
                 raise AssertionError(part)
+
+    def _source(self, id: str, scope: AnswerScope, part: EntriesPart) -> tuple[EntrySource, EntryPlaces]:
+        """The source of the results of a part, entry by entry, and the order of the entries."""
+        match part:
+            case EachPart():
+                self._evaluation.value(part.first, scope, {}, {})
+                return self._entrywise(id, scope, part)
+            case GroupPart(stream):
+                self._evaluation.value(part.first, scope, {}, {})
+                kept = self.kept[stream]
+                return EditedGroups(id, self._site, scope, part, kept), kept.order
+            case DistinctPart(over):
+                source, places = self._source(id, scope, over)
+                return EditedDistinct(source, self.kept[source.stream]), places
+            case SlicePart(over):
+                return self._source(id, scope, over)
+            case _:
+                raise AssertionError("aggregates of windows are evaluated anew")
 
     def _entrywise(self, id: str, scope: AnswerScope, part: EachPart) -> tuple[EntrySource, EntryPlaces]:
         return Entrywise(id, self._site, scope, part, self.kept), self.kept[part.stream].order
@@ -159,7 +199,8 @@ class Machine(ShownQuery, Generic[N]):
 
     def encode(self, *, whole: bool = True) -> Data:
         """The whole state as plain data, or else what has changed since `settled` (`branch/document/state.py`)."""
-        return self._remembered({name: encode(kept, whole=whole) for name, kept in self.kept.items()})
+        data = self._remembered({name: encode(kept, whole=whole) for name, kept in self.kept.items()})
+        return {**data, "keeps_groups": True} if self._keeps_groups else data
 
     def settled(self) -> None:
         """Note that the state is saved."""
@@ -171,10 +212,19 @@ class Machine(ShownQuery, Generic[N]):
 
         A machine that is in an earlier state of the query needs only the changes, and may know some of them already.
         """
+        if self._keeps_groups and not several[-1].get("keeps_groups"):
+            self._forgo_groups()
         for data in several:
             self._decode(data)
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
         self._recalled(several[-1])
+
+    def _forgo_groups(self) -> None:
+        """Go on as an earlier release has begun: its state has whole values in the place of groups."""
+        self._keeps_groups = False
+        self._value_part = self._without_groups.value_part
+        self.part = self._without_groups.part(self._evaluation.query.body)
+        self._build(self._evaluation.query)
 
     def _decode(self, data: Data) -> None:
         for name, part in data["streams"].items():

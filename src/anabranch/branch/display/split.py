@@ -21,6 +21,8 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.branch.display.folds import FOLDS
+from anabranch.branch.display.groups.grouping import group_part
+from anabranch.branch.display.groups.places import sliced
 from anabranch.branch.display.joins.keys import JoinKey, key_between
 from anabranch.branch.display.joins.ranges import JoinRange, range_between
 from anabranch.branch.display.parts import (
@@ -38,6 +40,7 @@ from anabranch.branch.display.parts import (
     SlicePart,
     WholePart,
     WindowPart,
+    order_of,
     splits,
 )
 from anabranch.branch.display.window_split import edited_windows
@@ -51,15 +54,22 @@ from anabranch.runtime.standing import results_of
 from anabranch.sharing.needs import needs_of
 from anabranch.sharing.retention import beyond_entries
 
+_PLACED = frozenset(("head", "tail", "subsequence", "position", "last"))
+"""Functions that ask for places."""
+
 
 class Splitter:
     """Splits the expressions of one checked query.
 
     `roots` are the local names of the root elements of its streams, and `functions` those that the user registered.
+    Without `by_groups`, groups, different values and places are evaluated anew as a whole.
     """
 
-    def __init__(self, query: ast.Query, roots: Mapping[str, str], functions: Collection[str] = ()) -> None:
+    def __init__(
+        self, query: ast.Query, roots: Mapping[str, str], functions: Collection[str] = (), *, by_groups: bool = True
+    ) -> None:
         self._query = query
+        self._by_groups = by_groups
         self._roots = roots
         self._user_functions = functions
         self._functions = {each.name: each for each in query.functions}
@@ -148,7 +158,19 @@ class Splitter:
 
     def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
         """The expression as what gives results entry by entry; None where it does not."""
-        return self._each(expression, is_shown)
+        if (each := self._each(expression, is_shown)) is not None:
+            return each
+        if remembers(expression) or not self._by_groups:
+            return None
+        match expression:
+            case ast.Pipeline():
+                return self._grouped(expression, is_shown)
+            case ast.Call(name, (over,)) if self._is_built_in(name, "distinct-values"):
+                return self._distinct(over)
+            case ast.Filter() | ast.Call():
+                return self._sliced(expression, is_shown)
+            case _:
+                return None
 
     def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | None:
         """The expression as what distributes over one stream's entries; None where it does not."""
@@ -163,6 +185,61 @@ class Splitter:
         beside = self._beside(expression, stream)
         found = EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
         return None if self._consults(found.first) else found  # a document may make it fail, or not, without any entry
+
+    def _grouped(self, pipeline: ast.Pipeline, is_shown: bool) -> GroupPart | None:
+        """Groups of the items or entries of a stream, into which each is put by itself."""
+        at = next((place for place, each in enumerate(pipeline.clauses) if not isinstance(each, ast.Let)), 0)
+        lets, loop, rest = pipeline.clauses[:at], pipeline.clauses[at], pipeline.clauses[at + 1 :]
+        if not isinstance(loop, ast.For) or loop.window is not None or self._varies(lets) or self._reads(rest):
+            return None
+        source = self._first(loop.source)
+        if source is None or not self._inside(loop.source, source.name) or self._reads(pipeline.result):
+            return None
+        stream = source.name
+        if self._readings(pipeline, stream) != 1 or self._beside(pipeline, stream):
+            return None
+        if self._looks_beyond(pipeline, stream) or (is_shown and self._gives_attributes(pipeline)):
+            return None
+        found = group_part(stream, pipeline, self._user_functions)
+        if found is None or self._consults(found.ahead) or self._consults(found.keys):
+            return None
+        return found if self._keeps_up(found) else None
+
+    def _keeps_up(self, groups: GroupPart) -> bool:
+        """Whether groups can be kept up to date: of entries that change, where only aggregates are seen of them."""
+        looks_back = any(isinstance(each, ast.Qualifier) for each in parts((groups.behind, groups.result)))
+        return not groups.held and groups.count is None and not looks_back
+
+    def _distinct(self, over: ast.Expression) -> DistinctPart | None:
+        """The different values of a part, in the order of the first entries that have them."""
+        found = self._entries(over, is_shown=False)
+        if not isinstance(found, EachPart | WindowPart) or order_of(found) or self._consults(over):
+            return None
+        return DistinctPart(found)
+
+    def _sliced(self, expression: ast.Expression, is_shown: bool) -> SlicePart | None:
+        """Some results by their places."""
+        found = sliced(expression)
+        if found is None or not _PLACED.isdisjoint(self._user_functions):
+            return None
+        below, interval = found
+        if isinstance(expression, ast.Call) and not self._is_built_in(expression.name, *_PLACED):
+            return None
+        match self._entries(below, is_shown):
+            case None:
+                return None
+            case SlicePart(over, other):
+                inner = interval.within(other)
+                return None if inner is None else SlicePart(over, inner)
+            case EachPart() if self._consults(below):
+                return None  # its results change with a document
+            case over:
+                return SlicePart(over, interval)
+
+    def _is_built_in(self, name: str, *names: str) -> bool:
+        """Whether a function is one of some built-in ones, and not replaced by the user."""
+        own = name in self._functions or name in self._user_functions
+        return not own and name.removeprefix("fn:") in names
 
     def _edited_windows(self, flwor: ast.Flwor) -> EditedWindowPart | None:
         """A loop over windows of one stream of updates, whose entries tell which nodes are in windows."""

@@ -16,6 +16,7 @@ from typing import Unpack
 from anabranch.algebra.display.display import Display
 from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator
+from anabranch.branch.display.groups.slices import SlicedStage
 from anabranch.branch.display.history_stage import HistoryStage
 from anabranch.branch.display.parts import (
     ComputedPart,
@@ -36,7 +37,6 @@ from anabranch.branch.document.state import Data
 from anabranch.branch.growing.distinct import DistinctSource
 from anabranch.branch.growing.groups import GroupSource, NumberedGroups
 from anabranch.branch.growing.items import Entries, StreamItems, TakenItem
-from anabranch.branch.growing.slices import SlicedStage
 from anabranch.branch.growing.split import GrowingSplitter, parts_in
 from anabranch.branch.growing.stages import ItemSource, RunningStage, WindowSource
 from anabranch.branch.ports import InputStream

@@ -26,12 +26,9 @@ from anabranch.branch.display.parts import (
     SlicePart,
     WholePart,
     WindowPart,
-    order_of,
 )
 from anabranch.branch.display.split import Splitter, remembers
 from anabranch.branch.growing.arrivals import ARRIVALS
-from anabranch.branch.growing.grouping import group_part
-from anabranch.branch.growing.places import sliced
 from anabranch.errors import DynamicError, Span
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows
@@ -46,8 +43,6 @@ from anabranch.sharing.needs import needs_of
 
 _UNKNOWN_ROOT = ""
 """No element has this name; it stands for the root of a stream whose name is not known yet."""
-_PLACED = frozenset(("head", "tail", "subsequence", "position", "last"))
-"""Functions that ask for places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +77,19 @@ class GrowingSplitter(Splitter):
         self, query: ast.Query, functions: Mapping[str, PythonFunction], roots: Mapping[str, str] | None = None
     ) -> None:
         names = {each.name for each in parts(query) if isinstance(each, ast.Source)}
-        super().__init__(query, {**dict.fromkeys(names, _UNKNOWN_ROOT), **(roots or {})})
+        super().__init__(query, {**dict.fromkeys(names, _UNKNOWN_ROOT), **(roots or {})}, functions)
         self._registered = functions
 
     def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EntriesPart | None:
         if remembers(expression):
             return None
-        each = self._each(expression, is_shown)
-        if each is not None:
-            return None if each.beside else each  # what is joined with another stream needs all items of that again
-        match expression:
-            case ast.Flwor():
-                return self._windowed(expression, is_shown)
-            case ast.Pipeline():
-                return self._grouped(expression, is_shown)
-            case ast.Call(name, (over,)) if self._is_built_in(name, "distinct-values"):
-                return self._distinct(over)
-            case ast.Filter() | ast.Call():
-                return self._sliced(expression, is_shown)
-            case _:
-                return None
+        if remembers(expression):
+            return None
+        if isinstance(expression, ast.Flwor) and self._each(expression, is_shown) is None:
+            return self._windowed(expression, is_shown)
+        found = super()._entries(expression, is_shown)
+        # what is joined with another stream needs all items of that again
+        return None if isinstance(found, EachPart) and found.beside else found
 
     def _edited_windows(self, flwor: ast.Flwor) -> None:
         """Windows of streams that only grow are those of `_entries`."""
@@ -125,53 +113,9 @@ class GrowingSplitter(Splitter):
             return None
         return WindowPart(expression, replace(found, hole=expression))
 
-    def _grouped(self, pipeline: ast.Pipeline, is_shown: bool) -> GroupPart | None:
-        """Groups of the items of a stream, into which each item is put by itself."""
-        at = next((place for place, each in enumerate(pipeline.clauses) if not isinstance(each, ast.Let)), 0)
-        lets, loop, rest = pipeline.clauses[:at], pipeline.clauses[at], pipeline.clauses[at + 1 :]
-        if not isinstance(loop, ast.For) or loop.window is not None or self._varies(lets) or self._reads(rest):
-            return None
-        source = self._first(loop.source)
-        if source is None or not self._inside(loop.source, source.name) or self._reads(pipeline.result):
-            return None
-        stream = source.name
-        if self._readings(pipeline, stream) != 1 or self._beside(pipeline, stream):
-            return None
-        if self._looks_beyond(pipeline, stream) or (is_shown and self._gives_attributes(pipeline)):
-            return None
-        found = group_part(stream, pipeline, self._registered)
-        return None if found is None or self._consults(found.ahead) or self._consults(found.keys) else found
-
-    def _distinct(self, over: ast.Expression) -> DistinctPart | None:
-        """The different values of a part whose results stay, in the order in which they come."""
-        found = self._entries(over, is_shown=False)
-        if not isinstance(found, EachPart | WindowPart) or order_of(found) or self._consults(over):
-            return None
-        return DistinctPart(found)
-
-    def _sliced(self, expression: ast.Expression, is_shown: bool) -> SlicePart | None:
-        """Some results by their places."""
-        found = sliced(expression)
-        if found is None or not _PLACED.isdisjoint(self._registered):
-            return None
-        below, interval = found
-        if isinstance(expression, ast.Call) and not self._is_built_in(expression.name, *_PLACED):
-            return None
-        match self._entries(below, is_shown):
-            case None:
-                return None
-            case SlicePart(over, other):
-                inner = interval.within(other)
-                return None if inner is None else SlicePart(over, inner)
-            case EachPart() if self._consults(below):
-                return None  # its results change with a document
-            case over:
-                return SlicePart(over, interval)
-
-    def _is_built_in(self, name: str, *names: str) -> bool:
-        """Whether a function is one of some built-in ones, and not replaced by the user."""
-        own = name in self._functions or name in self._registered
-        return not own and name.removeprefix("fn:") in names
+    def _keeps_up(self, groups: GroupPart) -> bool:
+        """Items stay, so a group may hold them, or be numbered."""
+        return True
 
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
         found = super()._folded(node)

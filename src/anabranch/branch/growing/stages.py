@@ -7,18 +7,15 @@ the function allows that; `median` does not, and keeps its values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from anabranch.aggregates.folds import EntryShare, Fold, Share
+from anabranch.aggregates.folds import EntryShare, Share
 from anabranch.algebra.display.sorting import EntryPlaces
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
-from anabranch.branch.display.folds import fold
-from anabranch.branch.display.parts import ComputedPart, EachPart, Folded, SlicePart, order_of
-from anabranch.branch.display.stages import ComputedStage, EntrySource, Finding
-from anabranch.branch.growing.arrivals import ARRIVALS
-from anabranch.branch.growing.slices import RankedResult, ResultSlice
+from anabranch.branch.display.groups.sliced_folds import SlicedFolds
+from anabranch.branch.display.parts import ComputedPart, EachPart, Folded
+from anabranch.branch.display.stages import EntrySource
 from anabranch.errors import DynamicError
 from anabranch.law.evaluate import ResultRow
 from anabranch.law.inputs import Input
@@ -115,7 +112,7 @@ class WindowSource(LastingSource):
         return self._found.pop(entry)
 
 
-class RunningStage(ComputedStage):
+class RunningStage(SlicedFolds):
     """A value computed from aggregates over entries that stay, over groups, or over results in an interval."""
 
     def __init__(
@@ -126,49 +123,17 @@ class RunningStage(ComputedStage):
         part: ComputedPart,
         source: Callable[[str, Folded], tuple[EntrySource, EntryPlaces]],
     ) -> None:
-        self._slices: dict[str, ResultSlice[Share]] = {}
-        """For aggregates over an interval of places: the results in it, each with the share of one value."""
-        self._seen: dict[str, Values] = {}
-        """Cached values of these aggregates, until they change."""
-
-        def taken_over(id: str, folded: Folded) -> tuple[EntrySource, EntryPlaces]:
-            found, places = source(id, folded)
-            if isinstance(folded.over, SlicePart):
-                over, interval = folded.over.over, folded.over.interval
-                kept: ResultSlice[Share] = ResultSlice(places, order_of(over), interval, forgets=found.may_forget)
-                self._slices[id.removeprefix(f"{self._prefix}.")] = kept
-            return found, places
-
-        self._prefix = id
-        super().__init__(id, site, scope, part, taken_over)
-        self._functions = {name: folded.function for name, folded in part.names}
+        super().__init__(id, site, scope, part, source)
         self._few: dict[str, Sequence[EntryShare]] = {
             name: ()
             for name, (entrywise, state) in self._folds.items()
             if state.is_small and entrywise.is_lasting and name not in self._slices
         }
-        """For other aggregates: a few shares that stand for all."""
-
-    def find(self, changed: Changed) -> Iterator[Finding]:
-        for id, name in self._names.items():
-            entrywise, state = self._folds[name]
-            for entry in entrywise.again(changed):
-                found = self._ranked if name in self._slices else self._share
-                yield Finding(id, entry, found(entrywise, state, entry))
-
-    def _ranked(self, entrywise: EntrySource, state: Fold, entry: int) -> Share:
-        """The values of an entry, one by one, each as the share that it would have alone."""
-        rows = entrywise.rows(entry)
-        return [RankedResult(row.ranks, state.share([value])) for row in rows for value in row.values]
+        """For aggregates without an interval: a few shares that stand for all."""
 
     def _put(self, name: str, entry: int, share: Share) -> None:
         entrywise, state = self._folds[name]
-        if name in self._slices:
-            for _ in self._slices[name].take(entry, share):
-                self._has_changed = True
-                self._seen.pop(name, None)
-            return
-        if not entrywise.is_lasting:
+        if name in self._slices or not entrywise.is_lasting:
             super()._put(name, entry, share)
             return
         if share is None or entry in self._shares[name]:
@@ -182,66 +147,10 @@ class RunningStage(ComputedStage):
         self._has_changed |= few != self._few[name]
         self._few[name] = few
 
-    def _value(self) -> Values:
-        known = {name: partial(self._aggregate, name) for name in self._folds}
-        return self.site.evaluation.value(self._part.expression, self.scope, {}, known)
-
     def _aggregate(self, name: str) -> Values:
-        if name in self._slices:
-            if name not in self._seen:
-                self._seen[name] = self._together(name, enumerate(self._slices[name].seen()))
-            return self._seen[name]
-        if name not in self._few:
-            return self._folds[name][1].value()
-        return self._together(name, self._few[name])
-
-    def _together(self, name: str, shares: Iterable[EntryShare]) -> Values:
-        state = fold(self._functions[name], ARRIVALS)
-        for entry, share in shares:
-            state.put(entry, share)
-        return state.value()
-
-    def forgotten(self) -> Collection[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
-        for name, kept in self._slices.items():
-            found += [(self._folds[name][0].stream, entry) for entry in kept.forgotten]
-            kept.forgotten = []
-        return found
+        return self._together(name, self._few[name]) if name in self._few else super()._aggregate(name)
 
     # --- state --------------------------------------------------------------------------------------------
-
-    def keeps(self, stream: str, entry: int) -> bool:
-        sliced = ((self._folds[name][0].stream, kept) for name, kept in self._slices.items())
-        return super().keeps(stream, entry) or any(stream == own and entry in kept for own, kept in sliced)
-
-    def remembered(self, stream: str, entry: int) -> Any:
-        found: dict[str, Any] = super().remembered(stream, entry) or {}
-        for name, kept in self._slices.items():
-            if stream == self._folds[name][0].stream and (shares := kept.remembered(entry, _same)) is not None:
-                found[name] = [found.get(name, (None, None))[0], shares]
-        return found or None
-
-    def recall(self, stream: str, entry: int, data: Any) -> None:
-        for name, (entrywise, _) in self._folds.items():
-            known, share = (data or {}).get(name, (None, None))
-            entrywise.recall(stream, entry, known)
-            if stream == entrywise.stream:
-                if name in self._slices:
-                    self._slices[name].recall(entry, share, _same)
-                else:
-                    self._put(name, entry, share)
-
-    def recalled(self) -> None:
-        for name, kept in self._slices.items():
-            for _ in kept.recalled():
-                self._seen.pop(name, None)
-        super().recalled()
-
-    def stood(self, data: Any) -> None:
-        for name, kept in self._slices.items():
-            for _ in kept.recalled():
-                self._seen.pop(name, None)
-        super().stood(data)
 
     def save(self) -> Any:
         """The shares that stand for all, as plain data."""
@@ -250,8 +159,3 @@ class RunningStage(ComputedStage):
     def restore(self, data: Any) -> None:
         """Restore from `save`."""
         self._few = {name: [(entry, share) for entry, share in few] for name, few in data.items()}
-
-
-def _same(share: Share) -> Share:
-    """Shares are plain data."""
-    return share

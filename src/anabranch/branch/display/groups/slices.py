@@ -153,11 +153,14 @@ class ResultSlice(Generic[P]):
                 self.forgotten.append(other)
 
     def _replace(self, entry: int, results: dict[int, RankedResult[P]]) -> Iterator[Moves]:
-        before = self._results.pop(entry, {})
+        before = self._results.get(entry, {})
+        self._results[entry] = {**before, **results}  # while some leave, others of the entry may enter
         for number in before.keys() - results.keys():
             yield self._noted(self._arranged.leave((entry, number)))
         if results:
             self._results[entry] = results
+        else:
+            del self._results[entry]
         for number, each in results.items():
             thing, known = (entry, number), before.get(number)
             if known is None:

@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.branch.display.folds import ATOMS, FOLDS
+from anabranch.branch.display.groups.places import asked_below
 from anabranch.branch.display.parts import GroupCount, GroupFold, GroupPart
-from anabranch.branch.growing.places import asked_below
 from anabranch.language import ast
 from anabranch.language.rewrite import bindings_in, bound_by, parts, rebuild
 from anabranch.language.signatures import SIGNATURES
