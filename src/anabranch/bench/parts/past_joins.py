@@ -14,9 +14,11 @@ import math
 import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from random import Random
 from time import process_time
 
+from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.members import BranchMember
@@ -48,6 +50,8 @@ TRAFFIC = """
       <time>{ local:distance($v/location, $t/location) div $r/speed }</time></set>"""
 """Query 5, with the distance in the plane."""
 _STREAMS = {RADAR: ("radar1", "radar2"), TRAFFIC: ("vehicle", "road_sensor", "traffic_light")}
+_ANEW = 20
+"""How many events of each stream are remembered where all is evaluated anew."""
 _NEAR = 2
 """How many lights are near a vehicle."""
 
@@ -83,6 +87,7 @@ class PastJoin:
     told: _Told = field(default_factory=_Told)
     random: Random = field(default_factory=lambda: Random(1))
     taken: int = 0
+    """How many events have come."""
     _memory: Recollection = field(init=False)
     _answer: EntrywiseAnswer | DisplayAnswer = field(init=False)
     _roots: dict[str, Element] = field(init=False)
@@ -107,11 +112,25 @@ class PastJoin:
     def fill(self) -> PastJoin:
         """Take as many events as are remembered."""
         print(f"history: {self.remembered:,} events of each stream", file=sys.stderr)
-        self.round(self.remembered * len(self._roots))
+        for each in self._coming(self.remembered * len(self._roots)):
+            self._take(each, is_answered=not self.anew)
         return self
 
     def round(self, events: int) -> float:
         """The seconds of processor time for so many events, each of which is remembered for a second."""
+        came = self._coming(events)
+        begin = process_time()
+        for each in came:
+            self._take(each)
+        return process_time() - begin
+
+    def _take(self, event: Arrival, *, is_answered: bool = True) -> None:
+        self._memory.take(event.place.stream, event)
+        if is_answered:
+            self._answer.take(self._memory, event.place, event)
+
+    def _coming(self, events: int) -> list[Arrival]:
+        """The next events, of one stream after the other."""
         names = tuple(self._roots)
         came = []
         for _ in range(events):
@@ -122,11 +141,7 @@ class PastJoin:
             tree.parent = self._roots[name]
             number_nodes(tree, which, self.taken)
             came.append(Arrival(tree, Fraction(turn, self.remembered), 0, Place(name, "bench", self.taken)))
-        begin = process_time()
-        for each in came:
-            self._memory.take(each.place.stream, each)
-            self._answer.take(self._memory, each.place, each)
-        return process_time() - begin
+        return came
 
     def _content(self, name: str, turn: int) -> str:
         if self.text is RADAR:
@@ -138,3 +153,21 @@ class PastJoin:
         x, y = self._place
         more = {"vehicle": "<type>ambulance</type>", "road_sensor": "<speed>20</speed>"}.get(name, f"<id>{turn}</id>")
         return f"<location><x>{x:.3f}</x><y>{y:.3f}</y></location>{more}"
+
+
+def past_joins(few: int, many: int, events: int, rounds: Rounds) -> tuple[dict[str, float], Figures]:
+    """Ratios, and the figures behind them, for both queries."""
+    ratios: dict[str, float] = {}
+    found: dict[str, float | str | Figures] = {}
+    for name, text in (("query4", RADAR), ("query5", TRAFFIC)):
+        short, long = PastJoin(text, few).fill(), PastJoin(text, many).fill()
+        compared = compare(partial(short.round, events), partial(long.round, events), rounds, name)
+        ratios[f"{name}_many_vs_few"] = compared.ratio
+        found[name] = compared.figures(events)
+        ours, anew = PastJoin(text, _ANEW).fill(), PastJoin(text, _ANEW, anew=True).fill()
+        of_each = len(_STREAMS[text])
+        ours.round(of_each)
+        ratios[f"{name}_anew_vs_changed"] = anew.round(of_each) * 10 / ours.round(10 * of_each)
+        assert ours.told.characters, "something is told"
+        assert not ours.told.dead, "and nothing set aside"
+    return ratios, found

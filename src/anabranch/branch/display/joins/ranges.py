@@ -8,8 +8,8 @@ entries, and in a condition that computes so do several values, which are an err
 of which the condition computes with anything else that is no single number.
 A condition computes in doubles, so ranges are wider than what it says, by more than rounding can be.
 
-`range_between` finds the range in a query, and `ranges_between` all of them; `RangeMeeting` is an index of the numbers of
-two streams' entries.
+`range_between` finds the range in a query, and `ranges_between` all of them; `RangeMeeting` is an index of the numbers
+of two streams' entries.
 """
 
 from __future__ import annotations
