@@ -1,14 +1,17 @@
-"""Displays over items of the past that change item by item: what the law shows, at the cost of what changes (5.5).
+"""Displays over items of the past that change item by item: the law's answers at the cost of what changes.
 
-The judge is the law's timeline, which answers every moment from scratch, and of dead letters the answer that is computed
-anew with each element (`DisplayAnswer`).
+The judge is the law, which answers every moment from scratch, and of dead letters the answer that is computed anew with
+each element (`DisplayAnswer`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
@@ -28,11 +31,22 @@ from anabranch.law.construct import answer_text
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input
 from anabranch.runtime.past.recollection import Recollection
+from anabranch.runtime.past.timeline import Timeline
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.hosts.local_host import LocalHost
+from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 from branch.feeding import Taken
 from history.editing import apply
+from history.hosting import replayed
 from history.past import checked, given, stream
-from mass import Mass, some
+from mass import Mass, sized, some
+from spark.bare import BareTrunk
 
 Functions: TypeAlias = Mapping[str, PythonFunction]
 NO_FUNCTIONS: Functions = {}
@@ -133,6 +147,9 @@ CONDITIONS = (
     "$x/v = $y/v or $x/w > $y/w",
     "$x/v + $y/v > 3",
     "near($x/v, $y/v)",
+    "$x/v > 0 and $y/w < 3",
+    "$x/w + 1 > 1 and near($y/v, $x/w) and $y/v != 2",
+    "(some $m in $y/v satisfies $m = $x/w) and count($x/v) = 1",
 )
 RESULTS = (
     "<p>{ $x/v, $y/w }</p>",
@@ -229,3 +246,134 @@ def test_random_queries_show_what_the_law_says(mass: Mass) -> None:
     """The same for very many."""
     changes = [check_random(number) for number in mass.cases(20_000)]
     assert max(changes) > 2
+
+
+FOUR = "for $r in stream('a')//i?[2], $s in stream('b')//i?[2] where $r/v = $s/v return <p>{ $r/w + $s/w }</p>"
+FIVE = DISTANCE + (
+    "for $v in stream('a')//i[v >= 0]?[4], $r in stream('b')//i?[4], $t in stream('c')//i?[4] "
+    "where local:distance($v, $r) < 2.5 and local:distance($v, $t) < 3 return <set>{ $t/t, $v/w div $r/w }</set>"
+)
+
+
+# --- on trunks ----------------------------------------------------------------------------------------------
+
+
+def sources_of(folder: Path, texts: Mapping[str, str]) -> list[Source]:
+    """Streams as files; items have their time at `t`."""
+    for name, text in texts.items():
+        (folder / f"{name}.xml").write_text(text)
+    return [Source(name, folder / f"{name}.xml", time=ItemPath.parse("t")) for name in texts]
+
+
+def some_queries(random: Random, count: int) -> dict[str, str]:
+    """Random queries that call no function in Python."""
+    queries: dict[str, str] = {}
+    while len(queries) < count:
+        text = random_query(random)
+        queries |= {} if "near(" in text else {f"q{len(queries)}": text}
+    return queries
+
+
+def why(letter: DeadLetter) -> tuple[str, str, str]:
+    """A dead letter without its place in a file."""
+    return letter.place.stream, letter.reason, letter.raw
+
+
+def shown_by_law(query: str, texts: Mapping[str, str], name: str) -> tuple[list[tuple[Fraction, str]], set[DeadLetter]]:
+    """What the law shows, and when, and all that it sets aside on the way."""
+    timeline = Timeline(checked(query, texts).query, given(texts), name=name)
+    return [(each.at, each.text) for each in timeline], set(timeline.dead)
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("seed", some(range(3)))
+def test_displays_on_a_trunk(seed: int, tmp_path: Path) -> None:
+    """Whatever the epochs, shards and restarts, each moment is the law's."""
+    random = Random(f"trunk {seed}")
+    texts = {name: random_stream(random, 8) for name in ("a", "b", "c")}
+    trunk = BareTrunk(tmp_path / "state", sources_of(tmp_path, texts), random, finite=True)
+    queries = some_queries(random, 8)
+    trunk.run(queries, [120, 300, 2_000], [1, 2, 3])
+    for name, query in queries.items():
+        shown, _ = shown_by_law(query, texts, name)
+        assert replayed(trunk.log, name) == shown, query
+        assert trunk.answer(name) == (shown[-1][1] if shown else ""), query
+
+
+@pytest.mark.parametrize("host", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_queries_4_and_5_on_a_trunk(host: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Through the engine, in one process and on Spark, they show and set aside what the law does."""
+    random = Random(6)
+    texts = {name: random_stream(random, sized(30, fast=12)) for name in ("a", "b", "c")}
+    queries = {"four": FOUR, "five": FIVE}
+    work = tmp_path / "work"
+    work.mkdir()
+    doing = LocalHost() if host == "local" else SparkHost(request.getfixturevalue("spark"))
+    outcome = run_queries(doing, sources_of(tmp_path, texts), queries, work, Settings(epoch_bytes=900, shards=2))
+    assert outcome.progress.epochs > 1
+    log = AnswerLog(Checkpoint.at(work))
+    for name, query in queries.items():
+        shown, dead = shown_by_law(query, texts, name)
+        assert len(shown) > 3
+        assert replayed(log, name) == shown
+        told = [each for each in outcome.dead_letters() if each.subscription == name]
+        assert set(map(why, told)) == set(map(why, dead)) != set()
+
+
+# --- what it costs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("query", "sides"), [(FOUR, "ab"), (FIVE, "abc")])
+def test_an_element_costs_what_it_changes(query: str, sides: str) -> None:
+    """With each value there once in a second, an element takes as many evaluations, however many are remembered."""
+    counts = []
+    for remembered in (10, 40):
+        items = [f"<i><t>{each / remembered}</t><v>{10 * each}</v><w>1</w></i>" for each in range(3 * remembered)]
+        answered = Answered(query, given({name: stream(*items) for name in sides}))
+        assert isinstance(answered.answer, EntrywiseAnswer)
+        texts = [text for text, _ in answered.run()]
+        assert texts[-1].count("</") >= remembered
+        counts.append(answered.answer.evaluated / len(sides) / len(items))
+    assert counts[0] == counts[1] < 6
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "count(stream('a')/r/i?[2])",
+        "for $x in stream('a')/r/i#[2] return $x/v",
+        "for $x in stream('a')/r/i?[2], $y in stream('a')/r/i?[3] where $x/v = $y/v return $x/v",
+        "for $x in stream('a')/r/i?[2] return <n>{ $x/v, stream('b')/r/i/v#0 }</n>",
+        "for $x in stream('a')/r/i?[2], $y in stream('b')/r/i[v = $x/v]?[3] return $y",
+        "for $x in stream('a')/r/i?[2]/v[. > 1] return $x",
+        "(for $x in stream('a')/r/i?[2] return $x/v, near(1, 2))",
+    ],
+)
+def test_what_is_evaluated_anew(query: str) -> None:
+    """What depends on the moment by more than the age of its items, or on a function in Python alone, does so."""
+    streams = given({name: random_stream(Random(1), 3) for name in ("a", "b")})
+    assert Answered(query, streams, FUNCTIONS).answer is None
+
+
+def test_a_state_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
+    """Where a state has one region for the whole answer, that region stays, and the answer is the law's."""
+    (tmp_path / "in").mkdir()
+    items = [f"<i><t>{each}</t><v>{each % 3}</v></i>\n" for each in range(8)]
+    source = Source("a", tmp_path / "in", "lines", root="r", time=ItemPath.parse("t"))
+    query = "for $x in stream('a')/r/i?[2] where $x/v > 0 return <v>{ $x/v + 1 }</v>"
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=False)
+    (tmp_path / "in/1").write_text("".join(items[:4]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EntrywiseAnswer, "of", lambda *_: None)
+        trunk.run({"q": query}, [60], [1])
+    (tmp_path / "in/2").write_text("".join(items[4:]))
+    trunk.run({"q": query}, [60], [1])
+    assert replayed(trunk.log, "q") == shown_by_law(query, {"a": stream(*items)}, "q")[0]
+    subscription = trunk.log.subscription("q")
+    assert subscription is not None
+    told = [
+        trunk.log.text(each)
+        for manifest in trunk.log.manifests.since(subscription.first)
+        for each in trunk.log.chunks(manifest, subscription.id)
+    ]
+    assert set(re.findall('id="(s[0-9.]*|all)"', "".join(told))) == {"all"}

@@ -14,6 +14,10 @@ those where there are 10 (query 1); at most 3 is the goal.
 `many_regions` (`--only million`): with a million regions the bytes of memory and of state for each, and the processor
 time to load one and of an update (`large_entries.py`).
 
+`query4_many_vs_few` and `query5_many_vs_few`: the processor time of an event in these queries with 10,000 remembered
+events of each stream, against that with 100 (`past_joins.py`); `query4_anew_vs_changed` and `query5_anew_vs_changed`:
+with 20 of them, that of evaluating the whole query anew, against that of evaluating what changes.
+
 `state_bytes_per_region`: the state of a quote that was replaced twenty times, ten seconds apart, by qualifier.
 
 `thousand_vs_one`: the seconds of an update with a thousand different historical queries, against those with one that
@@ -40,6 +44,7 @@ from anabranch.bench.harness.parts import chosen_parts
 from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.parts.histories import histories
 from anabranch.bench.parts.large_entries import Books, many_regions
+from anabranch.bench.parts.past_joins import past_joins
 from anabranch.bench.parts.steady import RISEN, replacement, steady, ticker, ticker_element
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.errors import UsageError
@@ -74,10 +79,12 @@ class HistoryScale:
     books: int
     """Books in one entry, against ten."""
     regions: int
+    remembered: int
+    """Events of each stream that queries 4 and 5 remember, against a hundredth of them."""
 
 
-_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000, 1_000, 10_000, 1_000_000)
-_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000, 50, 500, 2_000)
+_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000, 1_000, 10_000, 1_000_000, 10_000)
+_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000, 50, 500, 2_000, 1_000)
 _FILES = 4
 
 
@@ -139,6 +146,12 @@ class HistoryBench:
         self.ratios["query1_10000_vs_10_books"] = found.ratio
         self.found["query1_10000_vs_10_books"] = found.figures(updates)
 
+    def past(self) -> None:
+        """An event of queries 4 and 5 among many that are remembered against one among few."""
+        few, events = self.scale.remembered // 100, self.scale.updates // 10
+        ratios, self.found["past_joins"] = past_joins(few, self.scale.remembered, events, self.rounds)
+        self.ratios |= ratios
+
     def spark(self) -> None:
         """Updates on a trunk."""
         self.found["spark_updates_per_second"] = on_spark(self.scale.judged)
@@ -159,6 +172,7 @@ _PARTS: Mapping[str, Callable[[HistoryBench], None]] = {
     "together": HistoryBench.together,
     "steady": HistoryBench.steady,
     "books": HistoryBench.books,
+    "past": HistoryBench.past,
     "spark": HistoryBench.spark,
     "state": HistoryBench.state,
     "million": HistoryBench.million,

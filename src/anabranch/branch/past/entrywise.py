@@ -156,6 +156,11 @@ class EntrywiseAnswer:
             self._out.piece("".join((*wire, heartbeat(at, json=self._machine.json))))
 
     @property
+    def evaluated(self) -> int:
+        """How many evaluations there were; for tests and measurements."""
+        return self._machine.evaluated
+
+    @property
     def _display(self) -> Published:
         display = self._machine.display
         assert isinstance(display, Published)

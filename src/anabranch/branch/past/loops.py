@@ -22,12 +22,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from anabranch.branch.display.joins.keys import JoinKey, key_between
-from anabranch.branch.display.joins.ranges import JoinRange, range_between
+from anabranch.branch.display.joins.keys import JoinKey, binds_nodes, key_between
+from anabranch.branch.display.joins.ranges import JoinRange, ranges_between
 from anabranch.branch.display.parts import EachPart, ElementPart, FixedPart, Part, SequencePart
 from anabranch.branch.display.split import Splitter
 from anabranch.language import ast
-from anabranch.language.rewrite import bindings_in, parts
+from anabranch.language.rewrite import bindings_in, conjuncts, parts
 from anabranch.law.arrivals.qualified import qualified
 from anabranch.law.paths import base_of
 from anabranch.runtime.past.recollection import PastPath
@@ -45,11 +45,25 @@ class PastSide:
 
 @dataclass(frozen=True, slots=True)
 class SideMeeting:
-    """Two sides of a loop, by their places, and what items of both have in common where its condition can hold."""
+    """Two sides of a loop, by their places, and what items of both have in common where its condition can hold.
+
+    Two sides may have several.
+    """
 
     one: int
     other: int
     key: JoinKey | JoinRange
+
+
+@dataclass(frozen=True, slots=True)
+class SideCondition:
+    """A condition of a loop on some of its sides, by their places: without it, their items give nothing with any other.
+
+    `test` is a loop over these sides alone, which gives something where the condition holds.
+    """
+
+    sides: frozenset[int]
+    test: ast.Flwor
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,7 @@ class PastLoop:
     expression: ast.Expression
     sides: tuple[PastSide, ...]
     meetings: tuple[SideMeeting, ...] = ()
+    conditions: tuple[SideCondition, ...] = ()
 
 
 def sides_of(expression: ast.Expression, asked: Collection[PastPath]) -> tuple[PastSide, ...] | None:
@@ -108,6 +123,22 @@ def _with_two(flwor: ast.Flwor, sides: Sequence[PastSide], one: int, other: int)
     return replace(flwor, clauses=(fors[one], fors[other], *others, *rest))
 
 
+def _conditions(flwor: ast.Flwor, sides: int) -> Iterator[SideCondition]:
+    """The conditions on some of the sides of a loop, but not all, that can be asked before the others are looked at."""
+    fors, rest = flwor.clauses[:sides], flwor.clauses[sides:]
+    names = [each.variable for each in fors]
+    if not binds_nodes(names, rest):
+        return  # what fails there would be missed
+    for condition in conjuncts(flwor.where):
+        used = {part.name for part in parts(condition) if isinstance(part, ast.Variable)} - bindings_in(
+            condition
+        ).keys()
+        own = frozenset(place for place, name in enumerate(names) if name in used)
+        if own and len(own) < sides and used <= set(names):
+            tested = tuple(each for place, each in enumerate(fors) if place in own)
+            yield SideCondition(own, ast.Flwor(tested, condition, (), ast.String("")))
+
+
 def _side(source: ast.Expression, *, is_last: bool) -> PastSide | None:
     """A path over a stream that asks for the last seconds; plain steps may follow in the last `for` only."""
     found, base = qualified(source), base_of(source)
@@ -152,9 +183,10 @@ class RecalledSplitter(Splitter):
         for one, other in combinations(range(len(sides)), 2):
             assert isinstance(expression, ast.Flwor)
             given = _with_two(expression, sides, one, other), sides[one].stream, sides[other].stream
-            key = key_between(*given) or range_between(*given, self._functions, self._user_functions)
-            meetings += [] if key is None else [SideMeeting(one, other, key)]
-        return PastLoop(expression, sides, tuple(meetings))
+            key, ranges = key_between(*given), ranges_between(*given, self._functions, self._user_functions)
+            meetings += [SideMeeting(one, other, each) for each in (key, *ranges) if each is not None]
+        conditions = _conditions(expression, len(sides)) if isinstance(expression, ast.Flwor) else ()
+        return PastLoop(expression, sides, tuple(meetings), tuple(conditions))
 
     def _entries(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | None:
         sides = sides_of(expression, self._asked)

@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
-from anabranch.branch.display.joins.keys import Meeting
-from anabranch.branch.display.joins.ranges import RangeMeeting, keys_by, meeting_by
+from anabranch.branch.display.joins.ranges import keys_by, meeting_by
 from anabranch.branch.display.stages import Stage
-from anabranch.branch.past.loops import PastLoop, PastSide
+from anabranch.branch.past.loops import PastLoop, PastSide, SideCondition
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.evaluate import ResultRow
@@ -134,7 +132,7 @@ class RecalledTuples:
         self._site, self._scope, self._loop = site, scope, loop
         self._memory, self._letters = memory, letters
         self._sides = [_LiveSide(each) for each in loop.sides]
-        self._meetings = {(each.one, each.other): meeting_by(each.key) for each in loop.meetings}
+        self._meetings = [(each, meeting_by(each.key)) for each in loop.meetings]
         self._tuples: dict[int, _PastTuple] = {}
         self._count = 0
         self._new: list[int] = []
@@ -181,13 +179,24 @@ class RecalledTuples:
             number = side.number(arrival)
             first = found[0] if found else number
             side.items[number] = _SideItem(arrival, values, (-first, own))
-            for one, other, key in ((each.one, each.other, each.key) for each in self._loop.meetings):
-                if place in (one, other):
-                    meeting, is_own = self._meetings[one, other], place == one
-                    atoms = partial(self._atoms, side.side, {arrival: values})
-                    (meeting.own if is_own else meeting.other).put(number, keys_by(key, atoms, is_own=is_own))
+            self._file(place, number, {arrival: values})
             found.append(number)
         return found
+
+    def _file(self, place: int, number: int, chosen: Mapping[Arrival, ItemResults]) -> None:
+        """File an item under what others may meet it by."""
+        side, known = self._sides[place].side, dict[ast.Expression, list[Atomic] | None]()
+
+        def atoms(expression: ast.Expression) -> list[Atomic] | None:
+            if expression not in known:
+                given = {side.stream: (side.path, chosen)}
+                known[expression] = self._site.evaluation.atoms(expression, self._scope, given)
+            return known[expression]
+
+        for each, meeting in self._meetings:
+            if place in (each.one, each.other):
+                is_own = place == each.one
+                (meeting.own if is_own else meeting.other).put(number, keys_by(each.key, atoms, is_own=is_own))
 
     def _leave(self, place: int, number: int) -> list[int]:
         """Let an item take part no more; the tuples that are gone with it."""
@@ -197,13 +206,13 @@ class RecalledTuples:
             if side.is_looked_at:
                 self._letters.remove((letter,))
             return []
-        for (one, other), meeting in self._meetings.items():
-            if place in (one, other):
-                (meeting.own if place == one else meeting.other).put(number, ())
+        for each, meeting in self._meetings:
+            if place in (each.one, each.other):
+                (meeting.own if place == each.one else meeting.other).put(number, ())
         gone = sorted(side.items[number].tuples)
-        for each in gone:
-            self._letters.remove(self._tuples[each].letters)
-            self._forget(each)
+        for known in gone:
+            self._letters.remove(self._tuples[known].letters)
+            self._forget(known)
         del side.items[number]
         return gone
 
@@ -221,16 +230,17 @@ class RecalledTuples:
 
     def _met(self, place: int, number: int) -> list[tuple[int, ...]]:
         """The items of the other sides that may meet an item, put together with it; each has its number at its side."""
-        found: list[dict[int, int]] = [{place: number}]
+        found = [known for known in ({place: number},) if self._may_hold(known, place)]
         for other in self._way(place):
-            found = [{**known, other: each} for known in found for each in self._candidates(known, other)]
+            several = ({**known, other: each} for known in found for each in self._candidates(known, other))
+            found = [known for known in several if self._may_hold(known, other)]
         return [tuple(known[each] for each in range(len(self._sides))) for known in found]
 
     def _way(self, place: int) -> Iterator[int]:
         """The other sides, one after the other; those that are tied to sides before them come first."""
         known, rest = {place}, [each for each in range(len(self._sides)) if each != place]
         while rest:
-            tied = (each for each in rest if any(self._meeting(one, each) is not None for one in known))
+            tied = (each for each in rest if any(self._is_tied(one, each) for one in known))
             following = next(tied, rest[0])
             rest.remove(following)
             known.add(following)
@@ -239,15 +249,34 @@ class RecalledTuples:
     def _candidates(self, known: Mapping[int, int], other: int) -> Collection[int]:
         """The items of a side that may meet those that are known of other sides."""
         found: set[int] | None = None
-        for place, number in known.items():
-            meeting = self._meeting(place, other)
-            if meeting is not None:
-                met = meeting.met_by_own(number) if place < other else meeting.met_by_other(number)
-                found = met if found is None else found & met
+        for each, meeting in self._meetings:
+            if each.other == other and each.one in known:
+                met = meeting.met_by_own(known[each.one])
+            elif each.one == other and each.other in known:
+                met = meeting.met_by_other(known[each.other])
+            else:
+                continue
+            found = met if found is None else found & met
         return list(self._sides[other].items) if found is None else found
 
-    def _meeting(self, one: int, other: int) -> Meeting | RangeMeeting | None:
-        return self._meetings.get((min(one, other), max(one, other)))
+    def _may_hold(self, known: Mapping[int, int], last: int) -> bool:
+        """Whether items may give something with others, by the conditions on just them and on the last of them."""
+        return all(
+            self._holds(each, known)
+            for each in self._loop.conditions
+            if last in each.sides and each.sides <= known.keys() and len(known) < len(self._sides)
+        )
+
+    def _holds(self, condition: SideCondition, known: Mapping[int, int]) -> bool:
+        """Whether a condition holds for some items, or fails."""
+        chosen = self._chosen({place: known[place] for place in condition.sides})
+        return self._site.evaluation.atoms(condition.test, self._scope, chosen) != []
+
+    def _is_tied(self, one: int, other: int) -> bool:
+        """Whether a condition ties two sides."""
+        sides = {one, other}
+        is_met = any(sides == {each.one, each.other} for each in self._loop.meetings)
+        return is_met or any(sides == each.sides for each in self._loop.conditions)
 
     def _put_together(self, members: tuple[int, ...]) -> int:
         self._count += 1
@@ -294,24 +323,23 @@ class RecalledTuples:
         known = self._tuples.get(entry)
         if known is None:
             return ()
-        chosen: dict[str, ChosenItems] = {}
-        for side, member in zip(self._sides, known.members, strict=True):
-            item = side.items[member]
-            chosen[side.side.stream] = side.side.path, {item.arrival: item.results}
+        chosen = self._chosen(dict(enumerate(known.members)))
         rows = self._site.evaluation.rows(self._loop.expression, self._scope, chosen)
         known.letters = self._site.evaluation.aside
         self._letters.add(known.letters)
         return rows
 
+    def _chosen(self, members: Mapping[int, int]) -> dict[str, ChosenItems]:
+        """The streams of some sides, each with one of its items."""
+        found: dict[str, ChosenItems] = {}
+        for place, number in members.items():
+            side, item = self._sides[place].side, self._sides[place].items[number]
+            found[side.stream] = side.path, {item.arrival: item.results}
+        return found
+
     def fails(self, entry: int, error: DynamicError) -> None:
         """Let the whole answer fail as long as the tuple is there."""
         self._site.failing[self.stream, entry] = error
-
-    def _atoms(
-        self, side: PastSide, chosen: Mapping[Arrival, ItemResults], expression: ast.Expression
-    ) -> list[Atomic] | None:
-        """What an expression finds in an item on a side."""
-        return self._site.evaluation.atoms(expression, self._scope, {side.stream: (side.path, chosen)})
 
     def _letter(self, side: PastSide, arrival: Arrival, error: DynamicError) -> DeadLetter:
         """The dead letter of an item in which the path of a side fails."""

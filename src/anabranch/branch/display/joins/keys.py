@@ -91,16 +91,16 @@ def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tu
     first = flwor.clauses[place].variable
     for at, clause in enumerate(flwor.clauses):
         behind = flwor.clauses[at + 1 :]
-        if at > place and isinstance(clause, ast.For) and _binds_nodes((first, clause.variable), behind):
+        if at > place and isinstance(clause, ast.For) and binds_nodes((first, clause.variable), behind):
             yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
     for part in parts(flwor):
         if isinstance(part, ast.Quantified) and part.kind == "some":
             for at, (name, source) in enumerate(part.bindings):
-                if _binds_nodes((first, name), tuple(ast.For(*each) for each in part.bindings[at + 1 :])):
+                if binds_nodes((first, name), tuple(ast.For(*each) for each in part.bindings[at + 1 :])):
                     yield name, source, tuple(conjuncts(part.condition))
 
 
-def _binds_nodes(known: Iterable[str], clauses: Iterable[ast.For | ast.Let]) -> bool:
+def binds_nodes(known: Iterable[str], clauses: Iterable[ast.For | ast.Let]) -> bool:
     """Whether clauses bind what plain paths find, from streams and from variables that hold nodes; those never fail."""
     nodes = set(known)
     for clause in clauses:

@@ -8,7 +8,8 @@ entries, and in a condition that computes so do several values, which are an err
 of which the condition computes with anything else that is no single number.
 A condition computes in doubles, so ranges are wider than what it says, by more than rounding can be.
 
-`range_between` finds the range in a query, and `RangeMeeting` is an index of the numbers of two streams' entries.
+`range_between` finds the range in a query, and `ranges_between` all of them; `RangeMeeting` is an index of the numbers
+of two streams' entries.
 """
 
 from __future__ import annotations
@@ -75,7 +76,19 @@ def range_between(
     functions: Mapping[str, ast.Function] | None = None,
     shadowed: Collection[str] = (),
 ) -> JoinRange | None:
-    """The range in which entries of a stream meet those of another, each read once.
+    """The range in which entries of a stream meet those of another, each read once: that with most bounds."""
+    found = ranges_between(flwor, stream, other, functions, shadowed)
+    return max(found, key=lambda each: (each.least is not None) + (each.most is not None), default=None)
+
+
+def ranges_between(
+    flwor: ast.Flwor,
+    stream: str,
+    other: str,
+    functions: Mapping[str, ast.Function] | None = None,
+    shadowed: Collection[str] = (),
+) -> tuple[JoinRange, ...]:
+    """The ranges in all of which entries of a stream meet those of another: one for each coordinate, say.
 
     `functions` are those of the query, and `shadowed` the names of those that a user has registered.
     """
@@ -86,8 +99,8 @@ def range_between(
                 for one, two, bound in _bounds(each, pair):
                     found[one, two] = found[one, two].with_bounds(bound) if (one, two) in found else bound
         if found:
-            return max(found.values(), key=lambda each: (each.least is not None) + (each.most is not None))
-    return None
+            return tuple(found.values())
+    return ()
 
 
 def _bounds(given: Inequality, pair: JoinPair) -> Iterator[tuple[ast.Expression, ast.Expression, JoinRange]]:
