@@ -221,6 +221,7 @@ class Names:
 _PATTERNS = ['" "', '"o"', '"[^a-z]+"']
 _TYPES = ["xs:integer", "xs:double", "xs:decimal?", "xs:boolean", "xs:date", "xs:string?"]
 _REPLACEMENTS = ["'o', '0'", "'(g)(o)', '$2$1'", "'[^a-z]', ''", "'\\s+', '-'", "'G', 'x', 'i'", "'x*', 'y'"]
+_PICTURES = ["'#,##0.00'", "'0'", "'0.###;(#)'", "'000.0e0'", "'#,###.##'"]
 _TRANSLATIONS = ['"go", "x"', '"é", "e"', '"abc", "cab"']
 
 
@@ -505,6 +506,7 @@ class QueryMaker:
             lambda: f"(try {{ {self.text(names, below)} }} catch * {{ 'caught' }})",
             lambda: f"string({self.text(names, below)} {random.choice(['eq', 'gt'])} {self.text_literal()})",
             lambda: f"format-integer(count({random.choice(names.repeated or names.texts)}), '001')",
+            lambda: f"format-number({self.number(names, below)}, {random.choice(_PICTURES)})",
             lambda: (
                 f"(switch ({self.text(names, 0)}) case {self.text_literal()} case {self.text(names, 0)} "
                 f"return {self.text(names, below)} default return {self.text(names, 0)})"

@@ -47,6 +47,15 @@ CASES = {
             i: 2 versions, whole
         """,
     ),
+    "a place in its item needs all that is around it": (
+        'for $p in stream("s")/r/i return path($p/a)',
+        """
+        stream("s"), whole
+          r: current
+            i: current
+              a: current
+        """,
+    ),
     "each step has its own": (
         'stream("s")/r/a#1/b#[2]',
         """

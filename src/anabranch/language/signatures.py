@@ -30,6 +30,8 @@ _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
 OF_MESSAGES = ("key", "header")
 """The functions that ask for the message that a node came in, and for no value of the node (LAWS 1.6)."""
+PLACES = ("path", "generate-id")
+"""The functions that tell where a node stands in its item, which depends on all that is around it (LAWS 2.8)."""
 BOUNDS = ("window-start", "window-end")
 """The functions that give the bounds of a window (LAWS 3.1)."""
 
@@ -114,7 +116,10 @@ SIGNATURES: Mapping[str, Signature] = {
     "matches": Signature(2, 3),
     "replace": Signature(3, 4),
     "tokenize": Signature(1, 3),
-    "format-integer": Signature(2, 3),
+    **dict.fromkeys(("format-integer", "format-number"), Signature(2, 3)),
+    **{f"format-{kind}": Signature(2, 5) for kind in ZONED},
+    "analyze-string": Signature(2, 3, makes_nodes=True),
+    "parse-ietf-date": _ONE,
     "default-collation": Signature(0, 0),
     # numbers
     **{f"math:{name}": _NUMBER for name in MATH},
@@ -134,7 +139,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "error": Signature(0, 3),
     **{name: Signature(count, count) for name, count in HIGHER.items()},
     # nodes
-    **dict.fromkeys(("root", "has-children", "namespace-uri"), Signature(1, 1, context=True)),
+    **dict.fromkeys(("root", *PLACES, "has-children", "namespace-uri"), Signature(1, 1, context=True)),
     # messages
     "key": Signature(1, 1, context=True),
     "header": _TWO,

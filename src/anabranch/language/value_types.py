@@ -16,7 +16,17 @@ from anabranch.language import ast
 from anabranch.language.objects import JSON
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, COMPONENTS, GIVING, HIGHER, MATH, OF_MESSAGES, SIGNATURES, ZONED
+from anabranch.language.signatures import (
+    BOUNDS,
+    COMPONENTS,
+    GIVING,
+    HIGHER,
+    MATH,
+    OF_MESSAGES,
+    PLACES,
+    SIGNATURES,
+    ZONED,
+)
 from anabranch.values.casts import CASTS
 
 Kind: TypeAlias = Literal[
@@ -80,7 +90,9 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("codepoint-equal", "contains-token", "matches"), "boolean"),
     **dict.fromkeys(("op:idiv", "op:empty-rank", "compare"), "integer"),
     **dict.fromkeys(("codepoints-to-string", "encode-for-uri", "iri-to-uri", "escape-html-uri"), "string"),
-    **dict.fromkeys(("normalize-unicode", "replace", "format-integer", "namespace-uri", "default-collation"), "string"),
+    **dict.fromkeys(("normalize-unicode", "replace", "namespace-uri", "default-collation"), "string"),
+    **dict.fromkeys(("format-integer", "format-number", *(f"format-{kind}" for kind in ZONED), *PLACES), "string"),
+    "parse-ietf-date": "time",
     **dict.fromkeys((*(f"math:{name}" for name in MATH), "math:pow", "math:atan2", "math:pi"), "number"),
     "error": "nothing",
 }

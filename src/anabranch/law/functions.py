@@ -18,9 +18,11 @@ from anabranch.errors import DynamicError
 from anabranch.language.objects import ARRAY, ARRAY_OF, LOOKUP, MEMBER, MEMBERS, OBJECT
 from anabranch.law.bounds import window_end, window_start
 from anabranch.law.library.arguments import check_collation, needed_text
+from anabranch.law.library.ietf_dates import parse_ietf_date
 from anabranch.law.library.operators import OPERATOR_FUNCTIONS
 from anabranch.law.library.sequences import SEQUENCE_FUNCTIONS, size_of
 from anabranch.law.library.texts import TEXT_FUNCTIONS
+from anabranch.law.library.time_pictures import FORMATTED_TIMES
 from anabranch.law.steps import text_steps
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.stream.reading.json_names import key_of_step
@@ -356,6 +358,8 @@ BUILTINS: Mapping[str, Body] = {
     ARRAY_OF: lambda values: [made_array([[each] for each in values])],
     **OPERATOR_FUNCTIONS,
     **TEXT_FUNCTIONS,
+    **FORMATTED_TIMES,
+    "parse-ietf-date": parse_ietf_date,
     **SEQUENCE_FUNCTIONS,
 }
 TEXTUAL = frozenset(
@@ -363,6 +367,8 @@ TEXTUAL = frozenset(
         *("string", "concat", "string-join", "contains", "starts-with", "ends-with", "substring", "substring-before"),
         *("substring-after", "string-length", "normalize-space", "upper-case", "lower-case", "translate"),
         *TIME_FUNCTIONS,
+        *FORMATTED_TIMES,
+        "parse-ietf-date",
         *(name for name in TEXT_FUNCTIONS if name not in ("tokenize", "string-to-codepoints")),
     )
 )

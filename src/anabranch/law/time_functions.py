@@ -58,7 +58,7 @@ def _constructor(name: str) -> Body:
 # --- arguments --------------------------------------------------------------------------------------------
 
 
-def _argument(kind: type[T], values: Values, what: str) -> T | None:
+def time_argument(kind: type[T], values: Values, what: str) -> T | None:
     """An argument of a type, which text from an item is read as; None for nothing."""
     value = at_most_one(values, f"{what}()")
     if isinstance(value, Untyped):
@@ -114,7 +114,7 @@ _OF_LENGTH: Mapping[str, Callable[[int, Fraction], int | Decimal]] = {
 
 def _from_day(kind: type[DateTime] | type[Date], part: str) -> Body:
     def body(values: Values) -> Values:
-        time = _argument(kind, values, f"{part}-from-{kind.name}")
+        time = time_argument(kind, values, f"{part}-from-{kind.name}")
         return [] if time is None else [_OF_DAY[part](time.day)]
 
     return body
@@ -122,7 +122,7 @@ def _from_day(kind: type[DateTime] | type[Date], part: str) -> Body:
 
 def _from_clock(kind: type[DateTime] | type[Time], part: str) -> Body:
     def body(values: Values) -> Values:
-        time = _argument(kind, values, f"{part}-from-{kind.name}")
+        time = time_argument(kind, values, f"{part}-from-{kind.name}")
         return [] if time is None else [_OF_CLOCK[part](time.clock)]
 
     return body
@@ -148,7 +148,7 @@ def _from_duration(part: str) -> Body:
 
 def _zone_of(kind: type[Instant]) -> Body:
     def body(values: Values) -> Values:
-        time = _argument(kind, values, f"timezone-from-{kind.name}")
+        time = time_argument(kind, values, f"timezone-from-{kind.name}")
         return [] if time is None or time.zone is None else [DayTimeDuration(Fraction(60 * time.zone))]
 
     return body
@@ -159,11 +159,11 @@ def _adjust(kind: type[Instant]) -> Body:
 
     def body(values: Values, zone: Values | None = None) -> Values:
         what = f"adjust-{kind.name}-to-timezone"
-        time = _argument(kind, values, what)
+        time = time_argument(kind, values, what)
         if zone is None:
             minutes: int | None = 0
         else:
-            given = _argument(DayTimeDuration, zone, what)
+            given = time_argument(DayTimeDuration, zone, what)
             minutes = None if given is None else _minutes(given)
         return [] if time is None else [_adjusted(time, minutes)]
 
@@ -190,7 +190,7 @@ def _adjusted(time: Instant, zone: int | None) -> Instant:
 
 def _date_time(date: Values, time: Values) -> Values:
     """The moment of a date and a time, whose zones must not differ."""
-    day, clock = _argument(Date, date, "dateTime"), _argument(Time, time, "dateTime")
+    day, clock = time_argument(Date, date, "dateTime"), time_argument(Time, time, "dateTime")
     if day is None or clock is None:
         return []
     if day.zone is not None and clock.zone is not None and day.zone != clock.zone:

@@ -60,6 +60,11 @@ def results_of(expression: ast.Expression, functions: Mapping[str, ast.Function]
     return _ResultTypes(functions).read(expression, {})
 
 
+def _makes_nodes(name: str) -> bool:
+    signature = SIGNATURES.get(name.removeprefix("fn:"))
+    return signature is not None and signature.makes_nodes
+
+
 class _ResultTypes:
     """Reads each function once per kinds of arguments: functions that call others twice must not cost without bound."""
 
@@ -84,7 +89,7 @@ class _ResultTypes:
                 return given | _VALUE if name == "op:convert" else given
             case ast.Call("op:attribute"):
                 return _ATTRIBUTE
-            case ast.Call(name) if name.startswith("op:") and SIGNATURES[name].makes_nodes:
+            case ast.Call(name) if name not in self._functions and _makes_nodes(name):
                 return _CONTENT
             case ast.Call(name) if name.removeprefix("fn:") in ("op:call", "op:try", "root", *HIGHER):
                 return _CONTENT | _VALUE | _ATTRIBUTE

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.signatures import GIVING, OF_MESSAGES
+from anabranch.language.signatures import GIVING, OF_MESSAGES, PLACES
 from anabranch.language.versions import ValuePast, is_closed, value_past
 from anabranch.sharing.retention import FOREVER, Lookback, Needs, PathNeed, StepAxis
 
@@ -43,7 +43,7 @@ def _climbs(part: object) -> bool:
         case ast.Step(axis):
             return axis in ast.CLIMBING
         case ast.Call(name):
-            return name.removeprefix("fn:") == "root"
+            return name.removeprefix("fn:") in ("root", *PLACES)
         case _:
             return False
 
@@ -200,8 +200,10 @@ class _Walk:
             return self._calls[key]
         if name in GIVING and name not in ("op:convert", "sort"):
             return _united(given[place] for place in GIVING[name])
+        if name == "root" or name in PLACES:
+            given = (_united(((each.top, ago),) for each, ago in _united(given or (scope.context,))),)
         if name == "root":
-            return _united(((each.top, ago),) for each, ago in _united(given or (scope.context,)))
+            return given[0]
         if name not in _COUNTING:
             _look_below(_united(given or (scope.context,)), scope)
         return ()

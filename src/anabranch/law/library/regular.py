@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import product
 from typing import Any, TypeAlias
 
 from anabranch.errors import DynamicError
@@ -21,6 +22,7 @@ from anabranch.values.numbers import shown
 MOST_PATTERN = 2_000
 """Characters that a pattern has at most; RE2 itself bounds the size of the compiled form."""
 
+Span: TypeAlias = tuple[int, int]
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Sets of characters: ranges, first and last, in their order."""
 
@@ -125,8 +127,9 @@ class _Translator:
     dots_match_all: bool
     ignores_space: bool
     at: int = 0
-    groups: int = 0
-    open: int = 0
+    parents: list[int] = field(default_factory=list)
+    open: tuple[int, ...] = ()
+    """The groups around the place that is read, 0 for one that captures nothing."""
 
     def fail(self, why: str) -> DynamicError:
         return _invalid(self.pattern, why)
@@ -185,14 +188,17 @@ class _Translator:
                 raise self.fail("'(?' begins no group")
             self.at += 2
             captures = False
-        self.groups += captures
-        self.open += 1
+        around = self.open
+        if captures:
+            self.parents.append(next((each for each in reversed(around) if each), 0))
+        number = len(self.parents) if captures else 0
+        self.open = (*around, number)
         inside = self.branches()
         if self.peek() != ")":
             raise self.fail("a group is never closed")
         self.at += 1
-        self.open -= 1
-        return f"({'' if captures else '?:'}{inside})"
+        self.open = around
+        return f"({f'?P<g{number}>' if captures else '?:'}{inside})"
 
     def quantifier(self) -> str:
         mark = self.peek()
@@ -314,8 +320,14 @@ class Regular:
     """A pattern as RE2 takes it."""
 
     text: str
-    groups: int
+    parents: tuple[int, ...] = ()
+    """For each group, the number of the group that it stands in, 0 for none; groups are counted from 1."""
     is_literal: bool = False
+
+    @property
+    def groups(self) -> int:
+        """How many groups it has."""
+        return len(self.parents)
 
     def found_in(self, text: str) -> bool:
         """Whether some part of a text matches."""
@@ -331,6 +343,33 @@ class Regular:
         parts: list[str] = _computed("split_pattern_regex", [text], self.text)[0]
         return parts
 
+    def parts(self, text: str) -> Sequence[str]:
+        """All of a text: by turns what stands between matches, and a match."""
+        known = set(text)
+        mark = next((chr(code) for code in range(_LAST) if chr(code) not in known and not 0xD800 <= code <= 0xDFFF), "")
+        if not mark:
+            raise DynamicError("the text has all characters that there are", code="FOCH0001")
+        return self.replaced(text, f"{mark}\\0{mark}").split(mark)
+
+    def groups_of(self, matches: Sequence[tuple[str, str, str]]) -> list[list[Span | None]]:
+        """For each match, where its groups begin and end in it; None for a group that took no part.
+
+        A match comes with the characters before and behind it, if any: what `^` and `$` mean depends on them.
+        """
+        found: list[list[Span | None]] = [[] for _ in matches]
+        for has_before, has_behind in product((False, True), repeat=2):
+            places = [
+                place
+                for place, (before, _, behind) in enumerate(matches)
+                if (bool(before), bool(behind)) == (has_before, has_behind)
+            ]
+            around = [r"(?s:.)" if each else "" for each in (has_before, has_behind)]
+            pattern = rf"\A{around[0]}(?:{self.text}){around[1]}\z"
+            texts = ["".join(matches[place]) for place in places]
+            for place, row in zip(places, _computed("extract_regex_span", texts, pattern), strict=True):
+                found[place] = [_span(row[f"g{n}"], *matches[place]) for n in range(1, self.groups + 1)]
+        return found
+
     def replaced(self, text: str, replacement: str) -> str:
         """A text with something, in RE2's notation, in the place of what matches."""
         return self.all_replaced([text], replacement)[0]
@@ -339,6 +378,16 @@ class Regular:
         """Many texts, each with the replacement in the place of what matches."""
         found: list[str] = _computed("replace_substring_regex", texts, self.text, replacement)
         return found
+
+
+def _span(found: Sequence[int] | None, before: str, match: str, _: str) -> Span | None:
+    """Where a group stands in a match, counted in characters; what is found is counted in bytes."""
+    if found is None:
+        return None
+    start, length = found[0] - len(before.encode()), found[1]
+    raw = match.encode()
+    first = len(raw[:start].decode())
+    return first, first + len(raw[start : start + length].decode())
 
 
 def _computed(function: str, texts: list[str], *arguments: str) -> list[Any]:
@@ -360,17 +409,18 @@ def regular(pattern: str, flags: str) -> Regular:
     if len(pattern) > MOST_PATTERN:
         raise _invalid(pattern, f"it has more than {MOST_PATTERN:,} characters")
     marks = "".join(sorted(set(flags) & set("im")))
+    parents: tuple[int, ...] = ()
     if "q" in flags:
         marks = marks.replace("m", "")
-        body, groups = "".join(_spelled(((ord(each), ord(each)),)) for each in pattern), 0
+        body = "".join(_spelled(((ord(each), ord(each)),)) for each in pattern)
     else:
         translator = _Translator(pattern, "s" in flags, "x" in flags)
         body = translator.branches()
         if translator.peek():
             raise translator.fail("')' closes nothing")
-        groups = translator.groups
+        parents = tuple(translator.parents)
     written = f"(?{marks}:{body})" if marks else body
-    found = Regular(written, groups, is_literal="q" in flags)
+    found = Regular(written, parents, is_literal="q" in flags)
     try:
         found.found_in("")
     except ValueError:  # Arrow's ArrowInvalid is one

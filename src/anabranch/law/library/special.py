@@ -12,13 +12,16 @@ from itertools import chain
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.signatures import PLACES
 from anabranch.law.construct import computed
 from anabranch.law.env import Env
+from anabranch.law.library.analysis import analyzed
 from anabranch.law.library.arguments import whole_of
 from anabranch.law.library.operators import nodes_of
+from anabranch.law.library.places import id_of, path_to
 from anabranch.law.pipelines import Pipelines
 from anabranch.law.steps import Exhausted
-from anabranch.stream.tree import Node
+from anabranch.stream.tree import LETTERS, Node
 from anabranch.values.atomic import order_rank
 from anabranch.values.function_items import FunctionItem
 from anabranch.values.objects.lookups import called
@@ -31,7 +34,8 @@ _CONSTRUCTORS = frozenset(
 )
 _TYPES = frozenset(("op:instance", "op:treat", "op:typed", "op:convert"))
 _HIGHER = frozenset(("op:call", "for-each", "filter", "fold-left", "fold-right", "for-each-pair", "sort"))
-SPECIAL = frozenset(("op:try", "op:to", "root", *_CONSTRUCTORS, *_TYPES, *_HIGHER))
+_PLACED = frozenset(("root", *PLACES))
+SPECIAL = frozenset(("op:try", "op:to", "analyze-string", *_PLACED, *_CONSTRUCTORS, *_TYPES, *_HIGHER))
 
 
 class SpecialCalls(Pipelines):
@@ -54,8 +58,8 @@ class SpecialCalls(Pipelines):
         """The value of a call that needs more than its arguments."""
         if name == "op:try":
             return self._try(call.arguments, env)
-        if name == "root" and not call.arguments:
-            return self._root([self.context(env)])
+        if name in _PLACED and not call.arguments:
+            return self._of_place(name, [self.context(env)])
         arguments = [self.value(each, env) for each in call.arguments]
         try:
             if name in _TYPES:
@@ -64,8 +68,10 @@ class SpecialCalls(Pipelines):
                 return []
             if name in _CONSTRUCTORS:
                 return [computed(name[3:], arguments, env.namespaces, self.spend)]
-            if name == "root":
-                return self._root(arguments[0])
+            if name in _PLACED:
+                return self._of_place(name, arguments[0])
+            if name == "analyze-string":
+                return [analyzed(arguments, self.spend)]
         except DynamicError as error:
             raise error.given([value for each in arguments for value in each]) from None
         if name == "op:to":
@@ -82,12 +88,24 @@ class SpecialCalls(Pipelines):
         self.spend(end - start + 1)
         return list(range(start, end + 1))
 
-    def _root(self, values: Values) -> Values:
-        """The outermost node around one; of an item of a stream that is the item itself (LAWS 2.8)."""
-        nodes = nodes_of(values, "root()")
+    def _of_place(self, name: str, values: Values) -> Values:
+        """The outermost node around one, or where it stands in that; an item of a stream is outermost (LAWS 2.8)."""
+        nodes = nodes_of(values, f"{name}()")
         if len(nodes) > 1:
-            raise DynamicError("root() takes one node", code="XPTY0004")
-        return [_top(each, self.outside) for each in nodes]
+            raise DynamicError(f"{name}() takes one node", code="XPTY0004")
+        if not nodes:
+            return [""] if name == "generate-id" else []
+        (node,) = nodes
+        top = _top(node, self.outside)
+        match name:
+            case "root":
+                return [top]
+            case "path":
+                path = path_to(node, top)
+                self.spend(len(path) >> LETTERS)
+                return [path]
+            case _:
+                return [id_of(node, top)]
 
     def _of_type(self, name: str, arguments: list[Values], env: Env) -> Values:
         values, (text,) = arguments

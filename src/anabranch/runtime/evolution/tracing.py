@@ -24,7 +24,7 @@ from anabranch.language import ast
 from anabranch.language.checks.unbounded import SETS, set_paths, set_streams
 from anabranch.language.operators import VALUE_COMPARISONS
 from anabranch.language.rewrite import bound_by
-from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, OF_MESSAGES, SIGNATURES
+from anabranch.language.signatures import BOUNDS, GIVING, HIGHER, OF_MESSAGES, PLACES, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -405,6 +405,8 @@ class _Tracer:
             around = anywhere(part for each in arguments for part in each)
             self._need("function", around.of)
             return (around,)
+        if builtin and name in PLACES:  # they look at all that is around a node
+            arguments = ((anywhere(part for each in arguments for part in each),),)
         if builtin and name in GIVING and name != "op:convert":
             return maybe(few(tuple(part for place in GIVING[name] for part in arguments[place])))
         looks = looks_of(part for each in arguments for part in each)

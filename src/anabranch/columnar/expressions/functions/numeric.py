@@ -95,6 +95,7 @@ NUMERIC_FUNCTIONS: Mapping[str, ColumnFunction] = {
     "math:sqrt": ColumnFunction(taking((Kind.UNTYPED, Kind.DOUBLE, Kind.INTEGER), (1,), Kind.DOUBLE), _root),
     "math:pow": by_law(BUILTINS["math:pow"], _NUMBERS, _NUMBERS, result=Kind.DOUBLE),
     "math:atan2": by_law(BUILTINS["math:atan2"], _NUMBERS, _NUMBERS, result=Kind.DOUBLE),
+    "format-number": by_law(BUILTINS["format-number"], _NUMBERS, (Kind.STRING,), result=Kind.STRING),
     "format-integer": by_law(
         BUILTINS["format-integer"], (Kind.INTEGER,), (Kind.STRING,), (Kind.STRING,), least=2, result=Kind.STRING
     ),

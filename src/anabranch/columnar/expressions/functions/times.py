@@ -18,6 +18,7 @@ from anabranch.columnar.expressions.tree import INSTANTS, LENGTHS, TIMES, Expres
 from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue, state_of, ticks_of, worst
 from anabranch.columnar.moments import read_dates, read_zones, spell_moments
 from anabranch.columnar.scan.kernels import Indices
+from anabranch.law.library.time_pictures import FORMATTED_TIMES
 from anabranch.law.time_functions import TIME_FUNCTIONS
 from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ArithmeticOperator
@@ -214,6 +215,12 @@ TIME_COLUMNS: Mapping[str, ColumnFunction] = {
     "dateTime": by_law(
         TIME_FUNCTIONS["dateTime"], (Kind.UNTYPED, Kind.DATE), (Kind.UNTYPED, Kind.TIME), result=Kind.MOMENT
     ),
+    **{
+        f"format-{kind.value}": by_law(
+            FORMATTED_TIMES[f"format-{kind.value}"], (Kind.UNTYPED, kind), (Kind.STRING,), result=Kind.STRING
+        )
+        for kind in INSTANTS
+    },
     "difference": ColumnFunction(taking((Kind.MOMENT,), (2,), Kind.DAY_TIME), _difference),
     **{f"op:{operator}": _calculated(operator) for operator in ("+", "-", "*", "div", "mod")},
 }
