@@ -146,7 +146,7 @@ class LookScope(ValueScope):
             case ast.Sequence() | ast.Flwor() | ast.Call("distinct-values" | "fn:distinct-values"):
                 return False
             case _:
-                return not self.is_path(expression)
+                return not self.is_path(expression) and not self.mixes_types(expression)
 
     def _is_bare(self, expression: ast.Expression) -> bool:
         """Whether an expression is a path without predicates, and so not to text nodes."""

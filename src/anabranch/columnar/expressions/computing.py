@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
@@ -57,6 +57,9 @@ from anabranch.language import ast
 from anabranch.language.objects import JSON
 from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
+
+_FIRST = ast.Variable("(first)")
+"""A variable that no query can name: the first of several values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +168,21 @@ class ValueScope(SequenceScope):
 
     def _first(self, items: Sequence[ast.Expression]) -> Expression:
         """The first value that is there; an error in another one is an error, too."""
-        if any(self.gives_nodes(each, some=True) for each in items):
-            raise NotColumnar("the first of several nodes", "string(...) of each")
-        values = [self.value(each) for each in items]
+        values = self.candidates(items)
         found = values[-1]
         for each in reversed(values[:-1]):
             if each.kind is not found.kind:
                 raise NotColumnar("the first of several values of different types")
-            if each.kind is not Kind.BOOLEAN:
-                found = Choice(FunctionCall("there", (each,), Kind.BOOLEAN), each, found)
+            found = each if each.kind is Kind.BOOLEAN else Choice(is_there(each), each, found)
         return behind([Clear(each) for each in values], found)
+
+    def candidates(self, items: Sequence[ast.Expression]) -> list[Expression]:
+        """The values of which the first that is there is meant."""
+        if any(self.gives_nodes(each, some=True) for each in items):
+            raise NotColumnar("the first of several nodes", "string(...) of each")
+        if any(map(self.may_be_null, items)):
+            raise NotColumnar("the first of several values that may be null", "non-null(...) of each")
+        return [self.value(each) for each in items]
 
     def _round(self, name: str, source: ast.Expression, rest: ast.Expression) -> Expression:
         """The value of a loop that has one round at most."""
@@ -188,7 +196,7 @@ class ValueScope(SequenceScope):
                 there = self.nodes_at(spots[0]).condition or TRUE
                 found = self.bind(name, spots[0].bare).value(rest)
                 return behind(self.asked(spots), _given_where(there, found))
-            case _ if self.gives_nodes(source, some=True) or self.is_typed(source):
+            case _ if self.gives_nodes(source, some=True) or self.may_be_null(source):
                 raise NotColumnar("the values of a loop")
         value = self.value(source)
         if value.kind is Kind.BOOLEAN:
@@ -242,7 +250,7 @@ class ValueScope(SequenceScope):
                 return negated(found) if name == "empty" else found
             case (("data" | "non-null"), (operand,)):
                 return self.value(operand)
-            case "zero-or-one", (operand,) if not self.gives_nodes(operand, some=True):
+            case "zero-or-one", (operand,) if not (self.gives_nodes(operand, some=True) or self.may_be_null(operand)):
                 return self.value(operand)
             case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
                 return told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
@@ -340,6 +348,10 @@ class ValueScope(SequenceScope):
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:
         """A general comparison: some value of one side with some value of the other."""
+        if self.mixes_types(left):
+            return self._first_compared(left, lambda found: self.bind_first(found)._compared(operator, _FIRST, right))
+        if self.mixes_types(right):
+            return self._first_compared(right, lambda found: self.bind_first(found)._compared(operator, left, _FIRST))
         sides = self.sequence(left), self.sequence(right)
         found: list[Expression] = []
         for one, other in product(*(each.sources for each in sides)):
@@ -359,11 +371,35 @@ class ValueScope(SequenceScope):
         clears = [clear for each in sides for clear in (*each.clears, *self._value_clears(each))]
         return behind(clears, either(found))
 
+    def mixes_types(self, expression: ast.Expression) -> bool:
+        """Whether an expression is the first of several values, and these are of different types."""
+        match expression:
+            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)):
+                return len({each.kind for each in self.candidates(items)}) > 1
+            case _:
+                return False
+
+    def _first_compared(self, first: ast.Expression, test: Callable[[Expression], Expression]) -> Expression:
+        """A test of the first value that is there, which is written for each of their types."""
+        assert isinstance(first, ast.Filter)
+        assert isinstance(first.base, ast.Sequence)
+        values = self.candidates(first.base.items)
+        found = test(values[-1])
+        for each in reversed(values[:-1]):
+            found = Choice(is_there(each), test(each), found)
+        return behind([Clear(each) for each in values], found)
+
+    def bind_first(self, value: Expression) -> Self:
+        """The scope in which the first of several values is one of them."""
+        return self.bind(_FIRST.name, value)
+
     def let(self, name: str, value: ast.Expression) -> tuple[Self, Expression | None]:
         """The scope behind a `let`, and the expression that must be clear for it."""
         if self.is_path(value):
             spots = self.filtered_spots(value)
             return self.bind(name, tuple(spots)), all_of(self.asked(spots))
+        if self.may_be_null(value):
+            raise NotColumnar("a `let` of a value that is chosen and may be null", "non-null(...) of each")
         found = self.value(value)
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
@@ -375,6 +411,11 @@ def _given_where(condition: Expression, value: Expression) -> Expression:
     """A value where a condition holds, and none elsewhere."""
     found = as_flag(value)
     return FunctionCall("where", (condition, found), found.kind)
+
+
+def is_there(value: Expression) -> Expression:
+    """Whether a value is there; a condition always is."""
+    return TRUE if value.kind is Kind.BOOLEAN else FunctionCall("there", (value,), Kind.BOOLEAN)
 
 
 def _is_decimal(value: Expression | None) -> bool:

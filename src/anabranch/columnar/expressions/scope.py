@@ -201,6 +201,8 @@ class PathScope:
             match each:
                 case ast.Predicate(asked):
                     condition = self.predicate(spot, asked)
+                case ast.Positional() if spot.is_typed and not spot.is_array:
+                    raise NotColumnar("a position of a value that may be null", "non-null(...)")
                 case ast.Positional(asked) if counted is not None:
                     condition = self.position(spot, asked, counted)
                 case ast.Positional():
@@ -262,6 +264,21 @@ class PathScope:
                 return name in POSTFIX
             case _:
                 return False
+
+    def may_be_null(self, expression: ast.Expression) -> bool:
+        """Whether a value may be JSON's `null`, which columns do not tell from no value where they compute."""
+        match expression:
+            case ast.Sequence(items) | ast.Filter(ast.Sequence(items)):
+                return any(map(self.may_be_null, items))
+            case ast.If(_, then, otherwise):
+                return self.may_be_null(then) or self.may_be_null(otherwise)
+            case ast.Flwor(clauses, _, _, result):
+                bound = (each.source if isinstance(each, ast.For) else each.value for each in clauses)
+                return self.may_be_null(result) or any(map(self.may_be_null, bound))
+            case ast.Call("data" | "zero-or-one", (operand,)):
+                return self.may_be_null(operand)
+            case _:
+                return self.is_path(expression) and self.is_typed(expression)
 
     def gives_nodes(self, expression: ast.Expression, *, some: bool = False) -> bool:
         """Whether an expression gives nodes and no values, or else whether it may give some nodes."""

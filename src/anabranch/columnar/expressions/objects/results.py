@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anabranch.columnar.expressions.compiling import LookScope
+from anabranch.columnar.expressions.computing import is_there
 from anabranch.columnar.expressions.junctions import behind
 from anabranch.columnar.expressions.objects.lookups import there, typed_spot
 from anabranch.columnar.expressions.scope import blaming
@@ -98,13 +99,25 @@ class LineScope(LookScope):
             case ast.If(condition, one, other):
                 sides = (ContentOf(tuple(self._json(each))) for each in (one, other))
                 return [Made(Choice(self.truth(condition), *sides))]
+            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)):
+                return self._first_json([*map(_with_type, self.candidates(items))])
             case _ if self.is_path(expression):
                 return self._json_at(self.filtered_spots(expression))
             case _:
-                value = self._value(expression)
-                if isinstance(value, ConstantValue) and not has_constant(value, self.work.marks):
-                    return [json_text(value.value).encode()]
-                return [Made(JsonText(value))]
+                return self._json_of(self._value(expression))
+
+    def _json_of(self, value: Expression) -> list[Fragment]:
+        if isinstance(value, ConstantValue) and not has_constant(value, self.work.marks):
+            return [json_text(value.value).encode()]
+        return [Made(JsonText(value))]
+
+    def _first_json(self, values: Sequence[Expression]) -> list[Fragment]:
+        """The first value that is there, of whichever type; an error in another one is an error, too."""
+        found = self._json_of(values[-1])
+        for each in reversed(values[:-1]):
+            written = self._json_of(each)
+            found = [Made(Choice(is_there(each), ContentOf(tuple(written)), ContentOf(tuple(found))))]
+        return [Made(behind([Clear(each) for each in values], ContentOf(tuple(found))))]
 
     def _object(self, keys: Sequence[ast.Expression], values: Sequence[ast.Expression]) -> list[Fragment]:
         names = [each.value for each in keys if isinstance(each, ast.String)]
@@ -135,10 +148,13 @@ class LineScope(LookScope):
         return [Made(written)]
 
     def _value(self, expression: ast.Expression) -> Expression:
-        found = self.written(expression)
-        if found.kind is Kind.UNTYPED:
-            raise NotColumnar("text without a type in an object", "string(...) or number(...)")
-        return found
+        return _with_type(self.written(expression))
+
+
+def _with_type(value: Expression) -> Expression:
+    if value.kind is Kind.UNTYPED:
+        raise NotColumnar("text without a type in an object", "string(...) or number(...)")
+    return value
 
 
 def _written(spot: Spot) -> tuple[Expression, Expression]:
