@@ -291,8 +291,9 @@ def write_item(
                 columns.starts[whole, entry], columns.ends[whole, entry] = begin, finish
         elif not (_log(counts, spans, text, row, start, end) and _log(counts, spans, whole, row, begin, finish)):
             return NO_ROOM
-        if typed[part] >= 0 and found != _NOTHING:
-            if found != types[part] or (are_in_arrays[level] and not repeated[part]):
+        is_alone = level >= 0 and are_in_arrays[level] and not repeated[part]
+        if typed[part] >= 0 and (found != _NOTHING or is_alone):
+            if found != types[part] or is_alone:
                 start = end = UNCLEAR
             elif found == _OBJECT:
                 start, end = first, at
