@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 NAMES = [
@@ -54,6 +54,8 @@ class Shape:
     repeated: bool = False
     often: float = 1.0
     """How often it is there."""
+    nested: int = 0
+    """How deep its arrays stand in arrays."""
 
 
 def random_shape(random: Random, depth: int = 0) -> Shape:
@@ -65,6 +67,7 @@ def random_shape(random: Random, depth: int = 0) -> Shape:
         child = random_shape(random, depth + 1) if depth < 4 and random.random() < 0.25 else Shape(name)
         child.name, child.repeated = name, random.random() < 0.2
         child.often = random.choice((1.0, 1.0, 0.9, 0.5, 0.1))
+        child.nested = random.choice((1, 2)) if child.repeated and random.random() < 0.4 else 0
         shape.children.append(child)
     return shape
 
@@ -116,7 +119,14 @@ class Writer:
             count = 2
         if count is None or (shape.repeated and self.random.random() < 0.3):
             return self.element(shape)
-        members = f"{self.space()},{self.space()}".join(self.element(shape) for _ in range(count))
+        return self.array(shape, count)
+
+    def array(self, shape: Shape, count: int) -> str:
+        """An array of so many elements, or, as its shape says, of arrays of them."""
+        inner = replace(shape, nested=shape.nested - 1)
+        of = self.random.choice((0, 1, 2, 3)) if shape.nested else 0
+        written = (self.array(inner, of) if shape.nested else self.element(shape) for _ in range(count))
+        members = f"{self.space()},{self.space()}".join(written)
         return f"[{self.space()}{members}{self.space()}]"
 
     def scalar(self) -> str:

@@ -13,7 +13,7 @@ from odd_keys import quoted
 
 KEYS = [
     *("id", "name", "amount", "limit", "ok", "customer", "tags", "lines", "scores", "note", "zip", "floor", "country"),
-    *("vip", "address", "sku", "qty", "@kind"),
+    *("vip", "address", "sku", "qty", "@kind", "rows"),
 ]
 """The keys of records."""
 
@@ -87,6 +87,7 @@ class RecordMaker:
             ("tags", self._array([self._text, self._text])),
             ("lines", self._array([self._line])),
             ("scores", self._array([self._number])),
+            ("rows", self._array([self._row, self._row, self._row, self._deep_row])),
             ("note", "null" if self.random.randrange(3) else self._text()),
         ]
         if self.random.randrange(4) == 0:
@@ -119,8 +120,7 @@ class RecordMaker:
             "{}",
             '{"k": 1}',
         ]
-        found = self.random.choice(others)
-        return None if found is not None and found.startswith("[[") else found
+        return self.random.choice(others)
 
     def _text(self) -> str:
         plain = self.random.randrange(3)
@@ -136,7 +136,13 @@ class RecordMaker:
     def _array(self, makers: list) -> str:  # type: ignore[type-arg]
         size = self.random.choice([0, 1, 2, 2, 3])
         members = [self._odd(self.random.choice(makers)()) for _ in range(size)]
-        return f"[{', '.join(each for each in members if each is not None and not each.startswith('['))}]"
+        return f"[{', '.join(each for each in members if each is not None)}]"
+
+    def _row(self) -> str:
+        return self._array([self._number])
+
+    def _deep_row(self) -> str:
+        return self._array([self._number, self._row, self._line]) if not self.random.randrange(5) else self._row()
 
     def _customer(self) -> str:
         address = self._object([("zip", self._text()), ("floor", self._number())])
@@ -213,8 +219,20 @@ VALUES = [
     "$o/amount",
     "$o/name",
     "$o/customer/country",
+    "count($o.rows[])",
+    "count($o.rows[][])",
+    "$o.rows[[1]][[2]]",
+    "sum($o.rows)",
+    "count($o/rows/member)",
+    "count($o/rows[member > 50])",
+    "sum($o/rows/member[1])",
+    "count($o.rows[].sku)",
+    "exists($o.rows[[2]])",
 ]
 WHOLES = [
+    "$o.rows",
+    "$o.rows[[1]]",
+    "array { $o/rows }",
     "$o.customer",
     "$o.customer.address",
     "$o.tags",
@@ -287,6 +305,14 @@ CONDITIONS = [
     "some $l in $o.lines[] satisfies (some $t in $l.tags[] satisfies $t = 'gold')",
     "$o.amount lt $o.limit",
     "boolean($o.ok)",
+    "$o.rows > 50",
+    "$o.rows[] > 50",
+    "$o/rows/member > 50",
+    "$o/rows/member/member = 5",
+    "exists($o.rows[])",
+    "some $r in $o.rows[] satisfies $r > 50",
+    "$o.rows[].sku = 'gold'",
+    "$o.rows[[1]][[1]] = 1",
 ]
 SOURCE = 'stream("s")/root/item'
 _LOOKED_UP = re.compile(r"\.([a-z]+)\b|\.\"(@kind)\"|(?<=\$o)((?:/[a-z]+)+)")

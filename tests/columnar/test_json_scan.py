@@ -78,6 +78,11 @@ class Judge:
     def _takes(self, value: object, part: int) -> bool:
         if isinstance(value, Pairs):
             return self._takes_object(value, part)
+        if isinstance(value, list):
+            inner = self.parts.get((part, "member"))
+            if inner is None or (len(value) > 1 and not self.look.parts[inner].repeated):
+                return not value
+            return all(self._takes(each, inner) for each in value)
         text = value if isinstance(value, str) else "" if value is None else "true"
         found = self.look.parts[part]
         return (not text or (found.has_text and found.json_type != "null")) and "\r" not in text
@@ -414,6 +419,46 @@ def test_corners(line: str, item: str | None) -> None:
         return
     found = scan_one(line.encode(), LOOK)
     assert found == (None if item is None else item.encode())
+
+
+NESTED = learned([b'{"n": [[[1, 2], []], []], "m": [[{"x": 1}]], "k": [[3, 4], [5]], "t": ["x", [["y"]], "z"]}'])
+
+
+@pytest.mark.parametrize(
+    ("line", "item"),
+    [
+        ('{"k": [[7]]}', "<item><k><member>7</member></k></item>"),
+        ('{"k": [[ 7 ,8] , [ ] ]}', "<item><k><member>7</member><member>8</member></k><k/></item>"),
+        ('{"k": [[null, "<"]]}', "<item><k><member/><member>&lt;</member></k></item>"),
+        ('{"k": {"member": [7]}}', "<item><k><member>7</member></k></item>"),
+        ('{"k": [{"member": 7}, [7]]}', "<item><k><member>7</member></k><k><member>7</member></k></item>"),
+        ('{"k": [[7], null]}', "<item><k><member>7</member></k><k/></item>"),
+        ('{"n": [[[7]], [[], []]], "k": []}', "<item><n><member><member>7</member></member></n>"
+         "<n><member/><member/></n></item>"),
+        ('{"m": [[{"x": 7}, {}], []]}', "<item><m><member><x>7</x></member><member/></m><m/></item>"),
+        ('{"t": [[], "y"]}', "<item><t/><t>y</t></item>"),
+        ('{"t": [["y"]]}', None),  # texts are usual there
+        ('{"k": [7]}', None),
+        ('{"k": [[[7]]]}', None),
+        ('{"k": [[{}, []]]}', "<item><k><member/><member/></k></item>"),
+        ('{"m": [[{"y": 7}]]}', None),
+        ('{"k": [[7,]]}', None),
+        ('{"k": [[,7]]}', None),
+        ('{"k": [[7 8]]}', None),
+        ('{"k": [[7}]}', None),
+        ('{"k": [[7]}', None),
+        ('{"k": [[7]]', None),
+        ('{"k": [[7]]]}', None),
+        ('{"k": [["member": 7]]}', None),
+        ('{"k": [{"member": [7]]}', None),
+        ('{"k": [{"member": 7, [7]}]}', None),
+        ('{"k": [[', None),
+        ('{"k": [[]', None),
+    ],
+)  # fmt: skip
+def test_arrays_in_arrays(line: str, item: str | None) -> None:
+    """They are written as objects with a key `member` would be, which is what the law makes of them."""
+    assert scan_one(line.encode(), NESTED) == (None if item is None else item.encode())
 
 
 def test_every_front_of_a_record_is_left_to_the_law() -> None:

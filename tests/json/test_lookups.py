@@ -113,6 +113,8 @@ def answer(folder: Path, query: str, lines: str, engine: EngineName) -> tuple[st
             '{"d": true, "f": false}\n',
             [],
         ),
+        # an array with nothing but null in it is an array
+        (LOOP + "where $o.n return [1]", '{"n": "x"}\n' * 5 + '{"n": [null]}\n', "[1]\n" * 5, ["FORG0006"]),
         # odd keys, calls
         (
             'for $o in stream("s") let $m := { "odd key": $o.a } return ($m."odd key", $m("odd key"), [7, 8](2))',

@@ -6,6 +6,9 @@ They are compared as the law spells them (`json_items.write_string`); a record t
 law.
 Attributes can only be written while the start tag is open, so a key with `@` behind others is left to the law.
 
+An array in an array is read as an object is whose only key is `member`, and has its array there.
+Lookups tell both apart, so a record is left to the law where something is wanted of one in which they look keys up.
+
 Where a look knows the type of a part and it is wanted, a value of this type is noted once more, in a row of its own;
 one of another type makes that unclear, and `null` leaves it absent.
 """
@@ -59,15 +62,18 @@ _T, _F, _N = b"tfn"
 _LESS, _GREATER, _SLASH, _EQUALS = b"<>/="
 
 # What comes next.
-_FIRST_KEY, _KEY, _VALUE, _MEMBER, _SEPARATOR = range(5)
+_FIRST_KEY, _KEY, _VALUE, _MEMBER, _SEPARATOR, _END_LIST = range(6)
 
 _STRING, _NUMBER, _BOOLEAN, _OBJECT = range(len(JSON_TYPES))
+_LIST = len(JSON_TYPES)
+"""An array in an array, which is of no type that a look knows."""
 _NOTHING = -1
 """In the place of a type: that of `null`."""
 
 
 class ScanState(NamedTuple):
-    """The state of a scan: followers and stamps between records, and by level the open objects of a record."""
+    """The state of a scan: followers and stamps between records, and by level the open objects of a record, and its
+    open arrays that are in arrays."""
 
     followers: Indices
     """By place among `children`: the place of the part that last followed it, -1 for none; then by part: the place of
@@ -91,6 +97,8 @@ class ScanState(NamedTuple):
     """By level: where it begins in the record."""
     arrays_from: Indices
     """By level: where the last array of its object begins in the record."""
+    are_lists: Flags
+    """By level: whether it is an array in an array, and no object."""
 
 
 @compiled
@@ -110,6 +118,7 @@ def new_state(guide: Guide) -> ScanState:
         np.zeros(levels, np.bool_),
         np.zeros(levels, np.int64),
         np.zeros(levels, np.int64),
+        np.zeros(levels, np.bool_),
     )
 
 
@@ -135,7 +144,7 @@ def write_item(
     types, typed, arrays = guide.types, guide.typed, guide.arrays
     counts, opened, spans = log
     followers, stamps, parts, objects, begins, last_places, rows, are_tags_open, are_in_arrays = state[:9]
-    read_from, arrays_from = state.read_from, state.arrays_from
+    read_from, arrays_from, are_lists = state.read_from, state.arrays_from, state.are_lists
     limit = min(len(out) - WORD, out_at + LONGEST_ITEM)
     at = skip_space(data, at, stop)
     if at >= stop or data[at] != _BEGIN_OBJECT or heads[1] != 1:
@@ -159,12 +168,15 @@ def write_item(
                 if data[at] != _END_ARRAY:
                     return REFUSED
                 are_in_arrays[level] = False
-                at += 1
-                if not _note(
-                    columns, log, arrays[part], frames[parts[level]], entry, rows[level], arrays_from[level], at
-                ):
-                    return NO_ROOM
-                continue
+                if are_lists[level]:
+                    expected = _END_LIST
+                else:
+                    at += 1
+                    if not _note(
+                        columns, log, arrays[part], frames[parts[level]], entry, rows[level], arrays_from[level], at
+                    ):
+                        return NO_ROOM
+                    continue
         if expected <= _KEY and at < stop and data[at] == QUOTE:
             low, high, last = heads[parts[level] + 1], heads[parts[level] + 2], last_places[level]
             place, at = _find_key(
@@ -235,6 +247,20 @@ def write_item(
                 _enter_object(state, level, part, row, begin, len(children))
                 expected = _FIRST_KEY
                 continue
+            if byte == _BEGIN_ARRAY and are_in_arrays[level]:
+                if guide.holds_typed[part]:
+                    return REFUSED
+                level += 1
+                read_from[level] = at
+                at = skip_space(data, at + 1, stop)
+                _enter_object(state, level, part, row, begin, len(children))
+                are_lists[level] = True
+                expected = _END_LIST
+                if at < stop and data[at] != _END_ARRAY:
+                    part, expected, are_in_arrays[level] = guide.members[part], _VALUE, True
+                    if part < 0:
+                        return REFUSED
+                continue
             found = _type_of(byte)
             first, end, at = _scalar(data, at, stop)
             if at < 0 or not (has_text[part] or first == end):
@@ -260,8 +286,8 @@ def write_item(
             else:
                 end = write
                 write = finish = _put_sign(_GREATER, out, _put_sign(_SLASH, out, write))
-        elif byte == _END_OBJECT and expected != _KEY:
-            # --- the end of an object ---
+        elif expected == _END_LIST or (byte == _END_OBJECT and expected != _KEY):
+            # --- the end of an object, or of an array in an array ---
             part, row, begin = parts[level], rows[level], begins[level]
             low, high = bounds[part], bounds[part + 1]
             if limit - write < high - low + 3:
@@ -273,7 +299,7 @@ def write_item(
                 start = end = UNCLEAR  # its text is that of all its parts together
                 write = _put_end_tag(names, low, high, out, write)
             at += 1
-            found, first = _OBJECT, read_from[level]
+            found, first = _LIST if are_lists[level] else _OBJECT, read_from[level]
             level -= 1
             finish = write
         else:
@@ -291,8 +317,9 @@ def write_item(
                 columns.starts[whole, entry], columns.ends[whole, entry] = begin, finish
         elif not (_log(counts, spans, text, row, start, end) and _log(counts, spans, whole, row, begin, finish)):
             return NO_ROOM
-        if typed[part] >= 0 and found != _NOTHING:
-            if found != types[part] or (are_in_arrays[level] and not repeated[part]):
+        is_alone = level >= 0 and are_in_arrays[level] and not repeated[part]
+        if typed[part] >= 0 and (found != _NOTHING or is_alone):
+            if found != types[part] or is_alone:
                 start = end = UNCLEAR
             elif found == _OBJECT:
                 start, end = first, at
@@ -314,7 +341,7 @@ def _enter_object(state: ScanState, level: int, part: int, row: int, begin: int,
     state.objects[level] = stamps[-1]
     state.parts[level], state.rows[level], state.begins[level] = part, row, begin
     state.last_places[level] = places + part
-    state.are_tags_open[level], state.are_in_arrays[level] = True, False
+    state.are_tags_open[level], state.are_in_arrays[level], state.are_lists[level] = True, False, False
 
 
 @compiled_inline

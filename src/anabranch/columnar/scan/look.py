@@ -22,6 +22,9 @@ not repeated.
 A repeated part has a typed part beside it as well, `[]name`: its array, nothing where there is `null`, and unclear
 where there is anything else.
 No step leads to typed parts, and only lookups ask for them (`expressions/objects/lookups.py`).
+An array in an array has the parts that are in it, as an object has; it is unclear where its type is asked for.
+Its parts are learned only if the part is an array in an array more often than a text, for a part with others inside of
+it has no text.
 Of those that are objects and arrays, `~p` is the place of the value in the record as it came, and not as it is
 serialised.
 
@@ -43,7 +46,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from anabranch.columnar.scan.template import Declarations, Template, declarations
-from anabranch.stream.tree import Element, Name
+from anabranch.stream.tree import Element, Name, Text, is_array
 
 MOST_PARTS = 1_000
 """With more parts there is no look: such items have keys or names that are values."""
@@ -127,6 +130,7 @@ class Look:
             return before
         for _, item in items:
             reading.take_item(item)
+        reading.take_nested()
         if sum(not each.is_typed for each in reading.parts) > MOST_PARTS:
             return None
         if is_json:
@@ -283,6 +287,10 @@ class _LearnedParts:
     """By part: how often it was an array, or its members were; empty ones are among them."""
     empty: Counter[int] = field(default_factory=Counter)
     """By part: how often it was an empty array, and so nothing of it is in the tree."""
+    nested: dict[int, list[Element]] = field(default_factory=dict)
+    """By part: the arrays in arrays that it was, whose members are not taken yet."""
+    holding: Counter[int] = field(default_factory=Counter)
+    """By part: how many parent elements had arrays in arrays in its place, less those that had texts there."""
 
     def begin(self, look: Look) -> None:
         """Start from the parts of a known look."""
@@ -336,14 +344,31 @@ class _LearnedParts:
             self.seen[part] += 1
             self.several[part] += times > 1
         listed: set[int] = set()
+        nested: set[int] = set()
+        texts: set[int] = set()
         for each in children:
             part = self.numbers[number, str(each.name)]
             if each.mark is not None:
                 self.types[part][each.mark.kind] += 1
                 if each.mark.listed:
                     listed.add(part)
-            self._take(each, part)
+            if is_array(each):
+                nested.add(part)
+                self.nested.setdefault(part, []).append(each)
+            else:
+                texts.update([part] if any(isinstance(inner, Text) for inner in each.children) else ())
+                self._take(each, part)
         self.arrays.update(listed)
+        self.holding.update(nested - texts)
+        self.holding.subtract(texts - nested)
+
+    def take_nested(self) -> None:
+        """Add the parts of arrays in arrays, where these are more usual than texts in their place."""
+        while self.nested:
+            part, arrays = self.nested.popitem()
+            if self.holding[part] > 0 or not self.parts[part].has_text:
+                for each in arrays:
+                    self._take(each, part)
 
     def add_types(self) -> None:
         """Set the types of what was seen, and add the typed parts of parts that have none yet."""

@@ -21,7 +21,7 @@ from anabranch.columnar.scan.look import JSON_TYPES, NULL_ONLY, Look, LookPart, 
 from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart, declaring
 from anabranch.columnar.scan.words import WORD
 from anabranch.stream.reading.json_items import write_string
-from anabranch.stream.reading.json_names import key_of_step
+from anabranch.stream.reading.json_names import MEMBER, key_of_step
 
 
 class Guide(NamedTuple):
@@ -67,6 +67,9 @@ class Guide(NamedTuple):
     """In JSON, the keys of all parts one behind the other, as the law writes them in quotes; then a word of zeros."""
     key_bounds: Indices
     """By part: the start of its key; then the end of the last."""
+    members: Indices
+    """By part: the part that the members of an array are which stands in its place as a member of an array; -1 where
+    none was seen."""
 
 
 class FrameLog(NamedTuple):
@@ -169,6 +172,7 @@ class WantedColumns:
             *self._typing(look),
             np.frombuffer(b"".join(spelled) + bytes(WORD), np.uint8),
             np.cumsum([0, *map(len, spelled)]),
+            np.array([next((m for m in each if parts[m].name == MEMBER), -1) for each in inside], np.int64),
         )
 
     def _typing(self, look: Look) -> tuple[Indices, Indices, Indices, Flags]:
