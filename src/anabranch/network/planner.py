@@ -30,6 +30,7 @@ from anabranch.network.needs import QueryNeeds, fed_inputs, inputs_of, need_of, 
 from anabranch.network.options import Option, Options, is_loose, total
 from anabranch.network.topology import Topology
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
 
@@ -273,12 +274,17 @@ class Planner:
     # --- narrowing ------------------------------------------------------------------------------------------
 
     def narrow(self, names: set[str]) -> tuple[str, ...]:
-        """Narrow some flows to what is still needed; gives the narrowed ones."""
+        """Narrow some flows to what is still needed; gives the narrowed ones.
+
+        Items that have begun stay items: whoever makes windows of them, on the way or of its own, has counted some.
+        """
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
             if flow.name not in names or not flow.inputs or (flow.name in self.begun and not is_loose(flow)):
                 continue
             asked = self._asked(flow)
+            if flow.name in self.begun and isinstance(asked, PropertyTree):
+                asked = unwindowed(asked)
             # the merged needs may be relaxed to more than the flow has ever had
             less = asked is not None and self.estimates.rate(asked) < self.estimates.rate(flow.form)
             if asked is not None and less and provides(flow.form, asked):
