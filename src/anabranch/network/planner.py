@@ -88,6 +88,8 @@ class Planner:
         self.begun: frozenset[str] = frozenset()
         """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
         and while there are any, a subscription is not moved to other flows."""
+        self.functions: tuple[str, ...] = ()
+        """The functions of modules that queries may call."""
         self.evolved: frozenset[str] = frozenset()
         """The streams that have evolved by now: those who begin behind an accent get no windows."""
         self._clock = clock
@@ -113,10 +115,11 @@ class Planner:
             strategy=strategy or network.strategy,
             budget=network.budget,
             clock=clock,
-            sent_needs=lambda need: sent_needs(need, streams, planner.evolved),
+            sent_needs=lambda need: sent_needs(need, streams, planner.evolved, planner.functions),
             fed_inputs=lambda join: fed_inputs(join, streams),
         )
         planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
+        planner.functions = tuple(network.functions)
         return planner
 
     @staticmethod
@@ -142,7 +145,7 @@ class Planner:
         if at not in self.topology.places:
             raise UsageError(f"'{at}' is no super-peer")
         begun = self._clock()
-        need = need_of(text, self.schemas, label or name, self.edited)
+        need = need_of(text, self.schemas, label or name, self.edited, self.functions)
         for stream in need.streams:
             if stream not in self.catalogue.flows or stream in self._ended:
                 flows = self.catalogue.flows.values()
@@ -172,7 +175,7 @@ class Planner:
 
     def need_of(self, text: str, name: str) -> QueryNeeds:
         """What a query receives of its streams."""
-        return self._sent_needs(need_of(text, self.schemas, name, self.edited))
+        return self._sent_needs(need_of(text, self.schemas, name, self.edited, self.functions))
 
     def _options(self, need: QueryNeeds, at: str, begun: float) -> tuple[list[Option], bool]:
         late = False
