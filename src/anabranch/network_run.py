@@ -25,6 +25,7 @@ from anabranch.errors import AnabranchError, UsageError
 from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.steps import allow
 from anabranch.network.description import Network, read_network
+from anabranch.network.needs import plan_in
 from anabranch.network.planner import Planner
 from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
@@ -32,10 +33,12 @@ from anabranch.peers.parts import ChangeInterrupted
 from anabranch.peers.programs import check_declared_times
 from anabranch.peers.running import RunningNetwork
 from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.runtime.registering import import_all
 from anabranch.service.settings import ServiceSettings
 from anabranch.spark.options import SparkOptions
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import start_session
+from anabranch.storage import Where
 
 if TYPE_CHECKING:
     from anabranch.service.network_map import NetworkView
@@ -52,6 +55,7 @@ _FIXED = (
     "max_steps",
     "documents",
     "link",
+    "functions",
 )
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
@@ -121,6 +125,7 @@ def run(
         check(network, here)
         letters = _letters(dead_letters or network.dead_letters, folder)
         view = None if serve is None else held.enter_context(_served(file, network, serve, log))
+        import_all(network.functions)
         log.say("starting Spark")
         opens = opens or partial(
             on_spark,
@@ -204,7 +209,7 @@ def _attend(
     running.stop()
 
 
-def _files(file: Path, network: Network) -> list[Path]:
+def _files(file: Path, network: Network) -> list[Where]:
     return [file, *(each.file for each in network.subscriptions.values())]
 
 
@@ -225,9 +230,14 @@ def _described(file: Path, network: Network, here: Collection[str]) -> Network:
 
 def check(network: Network, here: Collection[str] = ()) -> None:
     """Refuse a network that cannot be planned, or a query that has to wait for the end; `here` are those of a part."""
-    checking = Checking(Inputs(tuple(each.source for each in network.streams.values()), network.documents))
+    sources = tuple(each.source for each in network.streams.values())
+    checking = Checking(Inputs(sources, network.documents, network.functions))
     for name, each in network.subscriptions.items():
-        checking.printed(name, each.text, label=str(each.file))
+        plan = plan_in(each.text)
+        if plan is not None:
+            checking.written(name, plan)
+        else:
+            checking.printed(name, each.text, label=str(each.file))
     planner, _ = Planner.of(network)
     if here:
         check_declared_times((each.need for each in planner.catalogue.subscriptions.values()), network.streams)

@@ -21,13 +21,13 @@ from anabranch.endpoint.opening import TrunkEndpoint
 from anabranch.engine.converting import converted
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
-from anabranch.engine.registering import import_all
 from anabranch.engine.reports.timelines import converted_line, line
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.language.checks.outputs import AnswerForm
 from anabranch.law.steps import allow
 from anabranch.run_control import Log, Waits, Watch, reason_of, signals
+from anabranch.runtime.registering import import_all
 from anabranch.service.settings import ServiceSettings
 from anabranch.site import read_site
 from anabranch.site_work import Outputs, SiteAtWork, tell_addresses

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from anabranch.algebra.plans.written import read_plan, write_plan
+from anabranch.algebra.plans.written import read_plan
 from anabranch.algebra.reactions.signature import POLICIES, Policy
 from anabranch.endpoint.settings import EndpointSettings
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Checking, prepare
-from anabranch.engine.registering import function_named
-from anabranch.errors import AnabranchError, StateError, UsageError, did_you_mean
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.kafka import KafkaCluster
 from anabranch.kafka.cluster import flat_settings
 from anabranch.language import check
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.law.calls import ImportedFunction
+from anabranch.runtime.registering import functions_of, plan_of
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.registry import Registry
 from anabranch.spark.sinks import Console, Files, Kafka, Parquet, Sink, file_of
@@ -170,7 +170,7 @@ def read_site(path: Path) -> SiteDescription:
         declared,
         {name: _subscription(name, table, policy, settings.caps, declared) for name, table in subscriptions.items()},
         schemas,
-        {name: _function(name, functions) for name in list(functions.values)},
+        functions_of(functions),
         documents_of(documents, streams),
         _endpoint(http),
         policy,
@@ -245,14 +245,6 @@ def _endpoint(http: Table) -> EndpointSettings:
         raise http.wrong(error.message, key="listen", hint=error.hint) from None
 
 
-def _function(name: str, table: Table) -> ImportedFunction:
-    given = table.needed(name, 'as in distance = "roads:distance"')
-    try:
-        return function_named(name, given, table.file.absolute().parent)
-    except UsageError as error:
-        raise table.wrong(error.message, key=name, hint=error.hint) from None
-
-
 def _stream(name: str, table: Table, checkpoint: Checkpoint, subscriptions: Collection[str]) -> Source:
     found = source_of(name, table, declared_timing, checkpoint)
     table.done()
@@ -297,9 +289,11 @@ def _shows(site: SiteDescription, name: str, streams: Mapping[str, Source]) -> b
 def _subscription(
     name: str, table: Table, policy: Policy, caps: CostCaps, streams: Mapping[str, Source]
 ) -> SiteSubscription:
-    plan = table.where("plan")
-    if plan is not None:
-        return _plan_subscription(name, table, plan, policy, caps)
+    planned = plan_of(table)
+    if planned is not None:
+        sink, chosen, caps = _sink(name, table, json=False), _policy(table, policy), _caps(table, caps)
+        table.done()
+        return SiteSubscription(*planned, sink, chosen, is_plan=True, caps=caps)
     file, text = table.where("query"), table.text("text", None)
     if file is not None and text is not None:
         raise table.wrong("'query' names a file with the query, and 'text' is the query: give one of them", key="text")
@@ -326,21 +320,6 @@ def printed_of(name: str, declared: SiteSubscription, checking: Checking) -> str
     if declared.is_plan:
         return checking.written(name, read_plan(declared.text), sink=declared.sink)
     return checking.printed(name, declared.text, label=declared.label, sink=declared.sink, language=declared.language)
-
-
-def _plan_subscription(name: str, table: Table, file: Location, policy: Policy, caps: CostCaps) -> SiteSubscription:
-    """A subscription to a plan of operators, as the builder writes it down."""
-    for key in ("query", "text", "language", "from"):
-        if key in table.values:
-            raise table.wrong(f"a plan has no '{key}'", key=key)
-    try:
-        text = write_plan(read_plan(read_text(file)))
-    except StateError as error:
-        hint = "'write_plan' of anabranch.algebra.plans.written gives the text of a plan"
-        raise table.wrong(f"'{file}' holds no plan: {error.message}", key="plan", hint=hint) from error
-    sink, chosen, caps = _sink(name, table, json=False), _policy(table, policy), _caps(table, caps)
-    table.done()
-    return SiteSubscription(text, file, sink, chosen, is_plan=True, caps=caps)
 
 
 def _language(table: Table) -> Language | None:

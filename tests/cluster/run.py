@@ -58,7 +58,7 @@ _ANSWERS = f"""
 import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from anabranch.engine.registering import import_all
+from anabranch.runtime.registering import import_all
 from anabranch.site import read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint

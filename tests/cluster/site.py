@@ -19,7 +19,7 @@ from pathlib import Path
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
-from anabranch.engine.registering import function_named, import_all
+from anabranch.runtime.registering import function_named, import_all
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
 from anabranch.values.declared import declared_time

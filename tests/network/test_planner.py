@@ -15,6 +15,7 @@ from anabranch.network.description import STRATEGIES, Strategy
 from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
 from anabranch.network.planner import Planner
 from anabranch.network.topology import hypercube, line
+from anabranch.sharing.tree import PropertyTree
 from network.making import FIGURE_1, RARE, check_plan, figure_1, planner, sample
 
 WHOLE = '<all>{ for $p in stream("photons")/photons/photon return $p }</all>'
@@ -140,6 +141,24 @@ def test_steps_go_downwards_and_ends_upwards() -> None:
     assert isinstance(ended[0], CancelQuery)
     assert [each.flow.name for each in ended if isinstance(each, EndFlow)] == ["photons.3", "photons.2", "photons.1"]
     assert list(found.catalogue.flows) == ["photons"]
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_windows_of_items_that_have_begun_stay_where_they_are(has_begun: bool) -> None:
+    """Who has counted items goes on with items, fewer of them, when nobody else needs the others; windows are made on
+    the way only as long as nothing has come."""
+    found = planner(line(2), {"photons": "SP0"})
+    found.register("all", WHOLE, "SP1")
+    found.register("q1", papers.Q1, "SP1")
+    assert found.catalogue.subscriptions["q1"].reads == found.catalogue.subscriptions["all"].reads
+    found.begun = frozenset(found.catalogue.flows if has_begun else ())
+    assert found.cancel("all").narrowed
+    check_plan(found)
+    (flow,) = found.catalogue.subscriptions["q1"].reads
+    form = found.catalogue.flows[flow].form
+    assert isinstance(form, PropertyTree)
+    assert (form.window is None) is has_begun
+    assert all(len(each.path) > 2 for each in form.outputs)
 
 
 def test_who_ends_frees_what_only_it_needed() -> None:

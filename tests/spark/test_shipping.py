@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import anabranch
-from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
+from anabranch.runtime.registering import function_named, import_all
 from anabranch.spark.cluster import shipping
 from anabranch.spark.cluster.shipping import functions_archive, package_archive
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
 from anabranch.law.calls import ImportedFunction
+from anabranch.runtime.registering import function_named, import_all
 from anabranch.spark.options import SparkOptions, settings_of
 from anabranch.sql import LANGUAGES
 from anabranch.storage import Location

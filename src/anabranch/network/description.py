@@ -35,6 +35,13 @@
     at = "P1"
     query = "vela.xq"
 
+    [subscriptions.pairs]           # or a plan of operators, as the builder writes it
+    at = "P1"
+    plan = "pairs.json"
+
+    [functions]                     # as in SITE.toml
+    distance = "roads:distance"
+
     [documents.catalogue]           # as in SITE.toml
     path = "catalogue.xml"
 
@@ -53,9 +60,11 @@ from urllib.parse import quote
 
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.kafka import KafkaCluster
+from anabranch.law.calls import ImportedFunction
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.runtime.registering import functions_of, plan_of
 from anabranch.sql import in_xquery
-from anabranch.storage import Location
+from anabranch.storage import Location, Where
 from anabranch.stream.files import (
     DEAD_LETTERS,
     Claim,
@@ -101,11 +110,11 @@ class RegisteredStream:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredQuery:
-    """A query, and the super-peer where it is answered."""
+    """A query or a plan of operators, and the super-peer where it is answered."""
 
     name: str
     text: str
-    file: Path
+    file: Where
     at: str
     by: str
 
@@ -165,6 +174,8 @@ class Network:
     """The files behind `doc()`, which every super-peer reads."""
     link: TopicLinks | FolderLinks | None = None
     """The way of links between super-peers in different processes; None where all are in one."""
+    functions: Mapping[str, ImportedFunction] = field(default_factory=dict)
+    """The functions of modules that queries may call, which every super-peer imports."""
 
     @property
     def read(self) -> list[Claim]:
@@ -209,7 +220,7 @@ def read_network(file: Path, here: Collection[str] | None = None) -> Network:
     links = top.listed("links")
     peers, streams, subscriptions = (top.tables(each) for each in ("peers", "streams", "subscriptions"))
     documents = documents_of(top.tables("documents"), streams)
-    link = _link(settings, top.table("kafka"))
+    link, functions = _link(settings, top.table("kafka")), functions_of(top.table("functions"))
     top.done()
     found = _topology(settings, links)
     strategy = settings.text("strategy", "widening")
@@ -240,6 +251,7 @@ def read_network(file: Path, here: Collection[str] | None = None) -> Network:
         max_steps,
         documents,
         link,
+        functions,
     )
     try:
         network.check_files()
@@ -344,9 +356,13 @@ def _stream(name: str, table: Table, places: Mapping[str, str], here: Collection
 
 def _query(name: str, table: Table, places: Mapping[str, str], documents: Collection[str]) -> RegisteredQuery:
     by = _place(table, places)
+    planned = plan_of(table)
+    if planned is not None:
+        table.done()
+        return RegisteredQuery(name, *planned, places[by], by)
     file = table.path("query")
     if file is None:
-        raise table.missing("query", "it names the file with the query")
+        raise table.missing("query", "it names the file with the query; or give a 'plan'")
     table.done()
     try:
         return RegisteredQuery(name, in_xquery(read_text(file), file, documents), file, places[by], by)

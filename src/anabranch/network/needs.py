@@ -31,9 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from anabranch.algebra.plans.interpret import Plan
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.branch.remote.queries import can_travel, reads_alike, reads_the_same, waits, why_not_sent
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.checks.outputs import outputs_of
 from anabranch.language.checks.unbounded import flowing_fors
@@ -68,12 +71,18 @@ class QueryNeeds:
     stays: str | None = None
     """Why a join can only be made where it is answered."""
     query: ast.Query | None = field(default=None, compare=False, repr=False)
+    """None for a plan of operators."""
     kind: JoinKind = "apart"
     """How its inputs meet."""
     gathered: str | None = None
     """Why its windows are made where it is answered, though their values would be enough."""
     forgets: bool = False
     """Whether it joins items that are forgotten with time, as their streams say (`retain`)."""
+
+    @property
+    def parts(self) -> Iterator[Any]:
+        """The parts of the query; a plan of operators has none."""
+        return iter(()) if self.query is None else parts(self.query)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -88,18 +97,37 @@ class QueryNeeds:
 
 
 def need_of(
-    text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()
+    text: str,
+    schemas: Mapping[str, Schema],
+    name: str | None = None,
+    edited: Collection[str] = (),
+    functions: Collection[str] = (),
 ) -> QueryNeeds:
     """The needs of a query; `QueryError` where it cannot be answered, or reads something other than streams.
 
-    `edited` are streams of updates.
+    `edited` are streams of updates, and `functions` are registered.
+    A plan of operators needs all of its streams.
     """
-    query = check(parse(text, name), text, name=name, edited=edited).query
-    return _derived(query, schemas, text)
+    plan = plan_in(text)
+    if plan is not None:
+        stays = "it is a plan of operators"
+        return QueryNeeds(tuple(whole(each, schemas.get(each)) for each in streams_of(plan)), stays=stays)
+    query = check(parse(text, name), text, name=name, edited=edited, functions=functions).query
+    return _derived(query, schemas, text, functions)
 
 
-def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str) -> QueryNeeds:
+def plan_in(text: str) -> Plan | None:
+    """The plan of operators that a text is; None for a query, which may begin like one."""
+    try:
+        return read_plan(text) if is_plan(text) else None
+    except StateError:
+        return None
+
+
+def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str, functions: Collection[str] = ()) -> QueryNeeds:
     forest = derive_forest(query, schemas, text)
+    if any(isinstance(each, ast.Call) and each.name in functions for each in parts(query)):
+        return QueryNeeds(inputs_of(forest), None, "it calls functions of modules", query, forest.kind)
     if forest.kind != "apart":
         join = alike_tuples(forest)
         stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
@@ -194,12 +222,17 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
     return merge_inputs(unjoined(form))
 
 
-def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream], evolved: Collection[str] = ()) -> QueryNeeds:
-    """What a query receives of its streams, of which some have `evolved` by now."""
+def sent_needs(
+    need: QueryNeeds,
+    streams: Mapping[str, RegisteredStream],
+    evolved: Collection[str] = (),
+    functions: Collection[str] = (),
+) -> QueryNeeds:
+    """What a query receives of its streams, of which some have `evolved` by now; `functions` are registered."""
     _check_formats(need, streams)
-    need = _of_members(need, streams)
+    need = _of_members(need, streams, functions)
     are_retained = any(streams[name].source.retain is not None for name in need.streams)
-    need = replace(need, forgets=are_retained and any(True for _ in _joining(need)))
+    need = replace(need, forgets=are_retained and (need.query is None or any(True for _ in _joining(need))))
     gathered = next(filter(None, (_why_gathered(need, each, streams, evolved) for each in need.inputs)), None)
     trees = need.inputs if gathered is None else map(unwindowed, need.inputs)
     every_time = need.kind == "interval" or any(
@@ -210,18 +243,17 @@ def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream], evolve
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays, gathered=gathered)
 
 
-def _of_members(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
+def _of_members(need: QueryNeeds, streams: Mapping[str, RegisteredStream], functions: Collection[str]) -> QueryNeeds:
     """The needs of a query whose streams are JSON, told by paths.
 
     Beside a stream of XML lookups need all of their items: an element without types that cannot be an object fails.
     """
     sources = [streams[name].source for name in need.streams]
-    if not all(each.format == "json" for each in sources):
+    if need.query is None or not all(each.format == "json" for each in sources):
         return need
-    assert need.query is not None
     query = with_members(need.query, {each.name: (each.implied_root, each.item_name) for each in sources})
     schemas = {each.stream: each.schema for each in need.inputs if each.schema is not None}
-    return _derived(query, schemas, print_query(query))
+    return _derived(query, schemas, print_query(query), functions)
 
 
 def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> None:
@@ -229,9 +261,10 @@ def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) ->
 
     Links would carry its items as XML; the format is declared, since a stream may begin after its flows.
     """
-    assert need.query is not None
-    looks = any(isinstance(each, ast.Call) and each.name in JSON for each in parts(need.query))
-    given = {source for source, _ in outputs_of(need.query).given_items()}
+    looks = any(isinstance(each, ast.Call) and each.name in JSON for each in need.parts)
+    given = set(need.streams)  # a plan may give any of its items
+    if need.query is not None:
+        given = {source for source, _ in outputs_of(need.query).given_items()}
     for name in need.streams:
         source = streams[name].source
         if source.format == "auto" and (looks or name in given):
@@ -358,15 +391,14 @@ def is_sent_verbatim(stream: RegisteredStream) -> bool:
 
 def depends_on_time(need: QueryNeeds) -> bool:
     """Whether a query depends on the times of items: it reads several streams, forgets, or asks for the past."""
-    return len(need.inputs) > 1 or need.forgets or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
+    return len(need.inputs) > 1 or need.forgets or any(isinstance(each, ast.Qualifier) for each in need.parts)
 
 
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
     """By stream: the reference paths of a query's time windows; None where these are not plain."""
-    assert need.query is not None
     names: dict[str, StreamNodes] = {stream_name(each): StreamNodes((), input=each) for each in need.streams}
     found: dict[str, set[str]] = {}
-    for each in parts(need.query):
+    for each in need.parts:
         window = each.window if isinstance(each, ast.For) else None
         if window is None or isinstance(window, ast.CountWindow) or isinstance(each.source, ast.Flwor):
             continue  # windows over the results of a loop are measured by these
@@ -381,9 +413,8 @@ def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
 
 def _joining(need: QueryNeeds) -> Iterator[tuple[ast.Flwor, list[str]]]:
     """The expressions that loop over several streams, or twice over one, without windows; with their variables."""
-    assert need.query is not None
-    functions = {each.name: each for each in need.query.functions}
-    for each in parts(need.query):
+    functions = {each.name: each for each in need.query.functions} if need.query else {}
+    for each in need.parts:
         if isinstance(each, ast.Flwor):
             clauses = [each.clauses[place] for place in flowing_fors(each, functions=functions)]
             loops = [clause.variable for clause in clauses if isinstance(clause, ast.For) and clause.window is None]

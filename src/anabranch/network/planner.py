@@ -30,6 +30,7 @@ from anabranch.network.needs import QueryNeeds, fed_inputs, inputs_of, need_of, 
 from anabranch.network.options import Option, Options, is_loose, total
 from anabranch.network.topology import Topology
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
 
@@ -87,6 +88,8 @@ class Planner:
         self.begun: frozenset[str] = frozenset()
         """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
         and while there are any, a subscription is not moved to other flows."""
+        self.functions: tuple[str, ...] = ()
+        """The functions of modules that queries may call."""
         self.evolved: frozenset[str] = frozenset()
         """The streams that have evolved by now: those who begin behind an accent get no windows."""
         self._clock = clock
@@ -112,10 +115,11 @@ class Planner:
             strategy=strategy or network.strategy,
             budget=network.budget,
             clock=clock,
-            sent_needs=lambda need: sent_needs(need, streams, planner.evolved),
+            sent_needs=lambda need: sent_needs(need, streams, planner.evolved, planner.functions),
             fed_inputs=lambda join: fed_inputs(join, streams),
         )
         planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
+        planner.functions = tuple(network.functions)
         return planner
 
     @staticmethod
@@ -141,7 +145,7 @@ class Planner:
         if at not in self.topology.places:
             raise UsageError(f"'{at}' is no super-peer")
         begun = self._clock()
-        need = need_of(text, self.schemas, label or name, self.edited)
+        need = need_of(text, self.schemas, label or name, self.edited, self.functions)
         for stream in need.streams:
             if stream not in self.catalogue.flows or stream in self._ended:
                 flows = self.catalogue.flows.values()
@@ -171,7 +175,7 @@ class Planner:
 
     def need_of(self, text: str, name: str) -> QueryNeeds:
         """What a query receives of its streams."""
-        return self._sent_needs(need_of(text, self.schemas, name, self.edited))
+        return self._sent_needs(need_of(text, self.schemas, name, self.edited, self.functions))
 
     def _options(self, need: QueryNeeds, at: str, begun: float) -> tuple[list[Option], bool]:
         late = False
@@ -273,12 +277,17 @@ class Planner:
     # --- narrowing ------------------------------------------------------------------------------------------
 
     def narrow(self, names: set[str]) -> tuple[str, ...]:
-        """Narrow some flows to what is still needed; gives the narrowed ones."""
+        """Narrow some flows to what is still needed; gives the narrowed ones.
+
+        Items that have begun stay items: whoever makes windows of them, on the way or of its own, has counted some.
+        """
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
             if flow.name not in names or not flow.inputs or (flow.name in self.begun and not is_loose(flow)):
                 continue
             asked = self._asked(flow)
+            if flow.name in self.begun and isinstance(asked, PropertyTree):
+                asked = unwindowed(asked)
             # the merged needs may be relaxed to more than the flow has ever had
             less = asked is not None and self.estimates.rate(asked) < self.estimates.rate(flow.form)
             if asked is not None and less and provides(flow.form, asked):

@@ -97,12 +97,12 @@ class RanNetwork:
             log = AnswerLog(self._checkpoint(peer))
             found = log.subscription(name)
             if found is not None:
-                return iter(log.answer(found))
+                return iter(log.answer(found, self.network.functions))
         if name not in self.network.subscriptions:
             hint = did_you_mean(name, self.network.subscriptions)
             raise UsageError(f"there is no subscription '{name}', and none has run", hint=hint)
         sources = (each.source for each in self.network.streams.values())
-        return iter((empty_answer(self.network.subscriptions[name].text, sources),))
+        return iter((empty_answer(self.network.subscriptions[name].text, sources, self.network.functions),))
 
     def _peers(self) -> list[str]:
         """The peers that were ever run."""

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import thread_time
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Protocol, TypeAlias
 from urllib.parse import quote
 
+from anabranch.law.calls import PythonFunction
 from anabranch.peers.links import Link
 from anabranch.peers.programs import PeerProgram
 from anabranch.peers.sending import Sender
@@ -230,23 +231,29 @@ Open: TypeAlias = Callable[[str, Path], EpochRunner]
 """Opens the runner of a peer, by name, in a folder."""
 
 
-def in_process(settings: Settings, held: ExitStack) -> Open:
+def in_process(
+    settings: Settings, held: ExitStack, functions: Mapping[str, PythonFunction] = MappingProxyType({})
+) -> Open:
     """Peers whose epochs run in this process, without a JVM, as long as `held` is open."""
 
     def opened(name: str, folder: Path) -> EpochRunner:
-        return held.enter_context(TrunkRunner(None, folder, settings, lambda epoch: None))
+        return held.enter_context(TrunkRunner(None, folder, settings, lambda epoch: None, functions))
 
     return opened
 
 
 def on_spark(
-    session: Session | None, settings: Settings, on_epoch: Callable[[str, Epoch], None], held: ExitStack
+    session: Session | None,
+    settings: Settings,
+    on_epoch: Callable[[str, Epoch], None],
+    held: ExitStack,
+    functions: Mapping[str, PythonFunction],
 ) -> Open:
     """Peers whose epochs run on Spark, as long as `held` is open; without a session, on one of their own."""
     spark = session or start_session()
 
     def opened(name: str, folder: Path) -> EpochRunner:
-        return held.enter_context(TrunkRunner(spark, folder, settings, partial(on_epoch, name)))
+        return held.enter_context(TrunkRunner(spark, folder, settings, partial(on_epoch, name), functions))
 
     return opened
 
@@ -255,14 +262,19 @@ class TrunkRunner:
     """Runs the epochs of a peer on a trunk; as a context it holds the trunk's checkpoint."""
 
     def __init__(
-        self, session: Session | None, folder: Path, settings: Settings, on_epoch: Callable[[Epoch], None]
+        self,
+        session: Session | None,
+        folder: Path,
+        settings: Settings,
+        on_epoch: Callable[[Epoch], None],
+        functions: Mapping[str, PythonFunction],
     ) -> None:
         """Without a session, epochs run in this process."""
         self.worked = Worked()
         self._tell = on_epoch
         self._session = session
         host = LocalHost() if session is None else SparkHost(session)
-        self._trunk = Trunk(host, folder, settings, listener=Listener(self._take))
+        self._trunk = Trunk(host, folder, settings, functions, Listener(self._take))
         self._reads = False
 
     def __enter__(self) -> TrunkRunner:

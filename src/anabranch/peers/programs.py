@@ -14,13 +14,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from anabranch.algebra.plans.written import renamed, write_plan
 from anabranch.branch.remote.written import write_reading, write_sent, write_tuples
 from anabranch.errors import UsageError
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbatim, window_references, with_paths
+from anabranch.network.needs import (
+    QueryNeeds,
+    depends_on_time,
+    is_sent_verbatim,
+    plan_in,
+    window_references,
+    with_paths,
+)
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
 from anabranch.predicate import EVERYTHING
@@ -125,6 +133,8 @@ class Sources:
     links: Path
     ended: frozenset[str] = frozenset()
     """The flows that have ended."""
+    functions: Collection[str] = ()
+    """The functions of modules that queries may call."""
 
     def origin(self, flow: Flow) -> RegisteredStream:
         """The stream that a flow of items or windows comes from."""
@@ -212,7 +222,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
             case Ask() if (tuples := _tuples(catalogue, given)) and sources.may_evolve(catalogue.flows[given[0]]):
                 text = write_reading(ReadTuples(each.text, tuples, given[0]))
             case Ask(asked, names):
-                text = over(asked, dict(zip(names, given, strict=True)), edited)
+                text = over(asked, dict(zip(names, given, strict=True)), edited, sources.functions)
             case ReadWindows() as windows_read:
                 text = write_sent(windows_read, given[0])
         made[each.at].answers[each.name] = text
@@ -253,13 +263,19 @@ def is_items(flow: Flow) -> bool:
     return isinstance(flow.form, PropertyTree) and flow.form.window is None
 
 
-def over(text: str, names: Mapping[str, str], edited: Collection[str] = ()) -> str:
-    """A query over streams under other names, checked and printed; `edited` are streams of updates."""
+def over(text: str, names: Mapping[str, str], edited: Collection[str] = (), functions: Collection[str] = ()) -> str:
+    """A query over streams under other names, checked and printed, or a plan of operators.
+
+    `edited` are streams of updates, and `functions` are registered.
+    """
+    plan = plan_in(text)
+    if plan is not None:
+        return write_plan(renamed(plan, names))
 
     def visit(node: Any) -> Any:
         if isinstance(node, ast.Source) and node.kind == "stream":
             return replace(node, name=names[node.name])
         return rebuild(node, visit)
 
-    query = check(parse(text), text, edited=edited).query
+    query = check(parse(text), text, edited=edited, functions=functions).query
     return print_query(rebuild(query, visit))

@@ -114,7 +114,9 @@ class RunningNetwork:
         with ExitStack() as held:
             held.callback(self._held.close)
             (self._folder / "sent").mkdir(parents=True, exist_ok=True)
-            opened = self._open or on_spark(self._session, self._settings, self._hear, self._held)
+            opened = self._open or on_spark(
+                self._session, self._settings, self._hear, self._held, self._network.functions
+            )
             self.peers = {
                 name: Peer(
                     name,
@@ -129,7 +131,7 @@ class RunningNetwork:
             elsewhere = [name for name in self.topology.peers if name not in self._here]
             # The epoch of a peer on Spark seldom uses all cores.
             pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _MOST_IN_PARALLEL, "peer"))
-            self._team = Team(self._folder, self.peers, self.streams, pool, elsewhere)
+            self._team = Team(self._folder, self.peers, self.streams, pool, elsewhere, self._network.functions)
             if elsewhere:
                 assert self._network.link is not None, "a part has links to others"
                 links = self._network.link
@@ -305,11 +307,11 @@ class RunningNetwork:
         for peer in [self.peers[known.at]] if known else self.peers.values():
             found = peer.log.subscription(name)
             if found is not None:
-                return peer.log.answer(found).text()
+                return peer.log.answer(found, self._network.functions).text()
         if known is None:
             raise UsageError(f"there is no subscription '{name}'")
         program = self.peers[known.at].program
-        return empty_answer(program.answers[name], program.streams.values())
+        return empty_answer(program.answers[name], program.streams.values(), self._network.functions)
 
     def measured(self) -> NetworkUsage:
         """The traffic and work so far."""

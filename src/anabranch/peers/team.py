@@ -50,10 +50,11 @@ class Team:
         streams: MutableMapping[str, RegisteredStream],
         pool: Executor,
         elsewhere: Collection[str] = (),
+        functions: Collection[str] = (),
     ) -> None:
         """Peers are run by the threads of a pool; `streams` may change in between, and lose what no plan has any more.
 
-        Super-peers `elsewhere` are run by other processes (`transport.py`).
+        Super-peers `elsewhere` are run by other processes (`transport.py`); queries may call `functions`.
         """
         self.peers = peers
         self.everywhere: Callable[[PlanOrder], None] = self._alone
@@ -63,6 +64,7 @@ class Team:
         self._elsewhere = tuple(elsewhere)
         self._folder = folder
         self._streams = streams
+        self._functions = functions
         self._pool = pool
         self.ended: set[str] = set()
         """Flows that have ended."""
@@ -207,7 +209,7 @@ class Team:
 
     @property
     def _sources(self) -> Sources:
-        return Sources(self._streams, self._folder / "links", frozenset(self.ended))
+        return Sources(self._streams, self._folder / "links", frozenset(self.ended), self._functions)
 
     # --- plans ----------------------------------------------------------------------------------------------
 

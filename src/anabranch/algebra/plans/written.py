@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -51,6 +52,15 @@ def is_plan(text: str) -> bool:
 def streams_of(plan: Plan) -> tuple[str, ...]:
     """The names of the streams that a plan reads, in the order in which it names them."""
     return tuple(dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, StreamSource)))
+
+
+def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
+    """A plan over streams under other names."""
+    match plan:
+        case StreamSource(name):
+            return replace(plan, name=names[name])
+        case Apply(inputs=inputs):
+            return replace(plan, inputs=tuple(renamed(each, names) for each in inputs))
 
 
 def write_plan(plan: Plan) -> str:

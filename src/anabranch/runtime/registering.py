@@ -1,4 +1,4 @@
-"""Python functions that the user of the engine registers by name: `distance = "roads:distance"`.
+"""What users declare beside queries: Python functions by name, `distance = "roads:distance"`, and plans of operators.
 
 Modules are found on Python's path, and then beside the file that names them; the name of a module never comes from
 data or from a query.
@@ -11,10 +11,41 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from anabranch.errors import QueryError, UsageError
+from anabranch.algebra.plans.written import read_plan, write_plan
+from anabranch.errors import QueryError, StateError, UsageError
 from anabranch.language import ast, parse
 from anabranch.language.signatures import SIGNATURES
 from anabranch.law.calls import ImportedFunction
+from anabranch.storage import Location
+from anabranch.stream.reading.toml_tables import Table, read_text
+
+
+def functions_of(table: Table) -> dict[str, ImportedFunction]:
+    """The functions of a table `[functions]`."""
+    return {name: _function(name, table) for name in list(table.values)}
+
+
+def _function(name: str, table: Table) -> ImportedFunction:
+    given = table.needed(name, 'as in distance = "roads:distance"')
+    try:
+        return function_named(name, given, table.file.absolute().parent)
+    except UsageError as error:
+        raise table.wrong(error.message, key=name, hint=error.hint) from None
+
+
+def plan_of(table: Table) -> tuple[str, Location] | None:
+    """The plan of operators that a subscription names, as the builder writes it, and its file; None for a query."""
+    file = table.where("plan")
+    if file is None:
+        return None
+    for key in ("query", "text", "language", "from"):
+        if key in table.values:
+            raise table.wrong(f"a plan has no '{key}'", key=key)
+    try:
+        return write_plan(read_plan(read_text(file))), file
+    except StateError as error:
+        hint = "'write_plan' of anabranch.algebra.plans.written gives the text of a plan"
+        raise table.wrong(f"'{file}' holds no plan: {error.message}", key="plan", hint=hint) from error
 
 
 def function_named(name: str, given: str, folder: Path) -> ImportedFunction:
