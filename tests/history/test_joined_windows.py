@@ -214,22 +214,24 @@ QUERIES = (
 )
 
 
+def edited_items(random: Random) -> str:
+    """Items with values and keys, which are replaced and deleted."""
+
+    def item() -> str:
+        return f'<i k="{random.randrange(2)}"><v>{random.choice(("1", "2", "5", "6", "9", "word", "7.5"))}</v></i>'
+
+    regions = "".join(f'<s:mutable id="{each}" at="{each}">{item()}</s:mutable>' for each in range(6))
+    return regions + "".join(
+        f'<s:replace target="{random.randrange(6)}" at="{at}">{item() if random.random() < 0.8 else ""}</s:replace>'
+        for at in range(6, 20)
+    )
+
+
 @pytest.mark.mass
 def test_on_a_trunk(tmp_path: Path) -> None:
     """Two streams in epochs show what the law shows after each moment, with what is set aside."""
     random = Random(3)
-
-    def stream(name: str) -> str:
-        def item() -> str:
-            return f'<i k="{random.randrange(2)}"><v>{random.choice(("1", "2", "5", "6", "9", "word", "7.5"))}</v></i>'
-
-        regions = "".join(f'<s:mutable id="{each}" at="{each}">{item()}</s:mutable>' for each in range(6))
-        return regions + "".join(
-            f'<s:replace target="{random.randrange(6)}" at="{at}">{item() if random.random() < 0.8 else ""}</s:replace>'
-            for at in range(6, 20)
-        )
-
-    case = Case("", {name: [stream(name)] for name in "st"})
+    case = Case("", {name: [edited_items(random)] for name in "st"})
     sources = case.sources(tmp_path)
     trunk = BareTrunk(tmp_path / "state", sources, random, finite=True)
     queries = {f"q{number}": query for number, query in enumerate(QUERIES)}

@@ -16,6 +16,8 @@ from anabranch.spark.epoch.finite import run_queries
 from anabranch.spark.hosts.spark_host import SparkHost
 from anabranch.stream.settings import Settings
 from history.hosting import Case, Law, random_case, replayed
+from history.test_joined_windows import QUERIES as JOINED
+from history.test_joined_windows import edited_items
 
 SEED = int(os.environ.get("ANABRANCH_SEED", "0"))
 AROUND = '<s:mutable id="1" at="1"><b>X</b></s:mutable>'
@@ -68,7 +70,7 @@ LAWS: dict[str, tuple[str, str, str]] = {
 
 
 def cases() -> dict[str, Case]:
-    """The laws' cases, and random ones, of which some have their streams in common."""
+    """The laws' cases, joined windows, and random ones; some have their streams in common."""
     found = {
         f"law{number}": Case(f'stream("law{number}")/root/{path}', {f"law{number}": [stream]})
         for number, (stream, path, _) in enumerate(LAWS.values())
@@ -77,13 +79,17 @@ def cases() -> dict[str, Case]:
         'max(stream("max")/root/b)',
         {"max": ["".join(f'<b><s:mutable id="{n}">{n}</s:mutable></b>' for n in (9, 5, 7)) + replace(9, "1")]},
     )
+    edited = {name: [edited_items(Random(f"{name} {SEED}"))] for name in ("js", "jt")}
+    for number, text in enumerate(JOINED):
+        query = text.replace('"s"', '"js"').replace('"t"', '"jt"')
+        found[f"joined{number}"] = Case(query, {name: edited[name] for name in edited if f'"{name}"' in query})
     first = 10_000 * SEED + 1_000
     made = ((f"q{number}", random_case(number, share=5)) for number in range(first, first + 220))
     return {**found, **{name: each for name, each in made if each is not None}}
 
 
 def test_update_streams(spark: SparkSession, tmp_path: Path) -> None:
-    """Cases 26 to 32 and random ones: the display after every moment is that of the law, and so is the answer."""
+    """Cases 26 to 32, joined windows and random ones: the display after every moment is that of the law."""
     mine = cases()
     sources = {name: each.sources(tmp_path) for name, each in mine.items()}
     random = Random(SEED)

@@ -24,7 +24,7 @@ from anabranch.language import print_query
 from anabranch.law import Input, evaluate
 from anabranch.law.answer import NoAnswer, reason_of
 from anabranch.law.steps import allow
-from anabranch.runtime.standing import standing
+from anabranch.runtime.standing import Standing, standing
 from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
@@ -189,7 +189,7 @@ def read_inputs(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class AnsweredQuery:
     """The answer to one query."""
 
     text: str
@@ -212,26 +212,32 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, p
     )
 
 
-def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy) -> _Answered:
+def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy) -> AnsweredQuery:
     """Answer one query; where it fails as a whole, it has no answer, and others are not affected (LAWS 2.4)."""
     law = query.checked.query
     edited = updating(query, read, inputs, limits, policy) if query.updates else None
     try:
         if edited is not None:
             text = edited.answer()
-            return _Answered(text, edited.dead, (), edited.aborted)
+            return AnsweredQuery(text, edited.dead, (), edited.aborted)
         if any(read.streams[name].input.changes for name in query.checked.streams):
-            # Imported here: it loads more than the law needs.
-            from anabranch.engine.evolved import answer_evolving, fed, text_of
-
-            whole = standing(law, inputs.functions, query.text)
-            given = {name: fed(read.streams[name]) for name in whole.streams}
-            found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
-            return _Answered(text_of(whole, found), found.dead, found.places, found.aborted)
+            return answered_evolving(query, standing(law, inputs.functions, query.text), read, inputs, policy)
         answer = evaluate(law, read.given, functions=inputs.functions, name=query.name)
-        return _Answered(answer.text, answer.dead, answer.late)
+        return AnsweredQuery(answer.text, answer.dead, answer.late)
     except NoAnswer as failure:
-        return _Answered("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)
+        return AnsweredQuery("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)
+
+
+def answered_evolving(
+    query: Prepared, whole: Standing, read: ReadInputs, inputs: Inputs, policy: Policy
+) -> AnsweredQuery:
+    """Answer a query over streams of items that evolve."""
+    # Imported here: it loads more than the law needs.
+    from anabranch.engine.evolved import answer_evolving, fed, text_of
+
+    given = {name: fed(read.streams[name]) for name in whole.streams}
+    found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
+    return AnsweredQuery(text_of(whole, found), found.dead, found.places, found.aborted)
 
 
 def updating(

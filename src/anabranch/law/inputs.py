@@ -69,6 +69,8 @@ class Evolved:
     change: Change
     time: Fraction
     partition: int
+    behind: int = 0
+    """The number of arrivals and punctuations of its stream in front of it, all partitions together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ def stream_input(
         endless,
         merged,
         len(sequences),
-        tuple(each for each in everything if isinstance(each, Evolved)),
+        tuple(_changes(everything)),
         {arrival.item: arrival for arrival in arrivals},
         retain=retain,
     )
@@ -250,3 +252,13 @@ def text_input(
     path = Path.parse(time).counting(unit) if time else None
     stream, _ = stream_input(root, [items], time=path, slack=Decimal(slack), origin=Decimal(origin))
     return stream
+
+
+def _changes(elements: Iterable[Arrival | Signal | Evolved]) -> Iterator[Evolved]:
+    """The changes among some elements, each with its place."""
+    before = 0
+    for each in elements:
+        if isinstance(each, Evolved):
+            yield replace(each, behind=before)
+        else:
+            before += 1

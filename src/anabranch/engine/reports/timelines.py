@@ -3,6 +3,7 @@
 On a trunk a display is logged as the update stream that produces it, and its timeline is replayed from there; the
 pieces of an answer that only grows are logged with their moments (`branch/timeline.py`).
 The reference computes every display from scratch; it also has timelines of answers that wait for the end of a stream.
+Of streams of items that evolve it has those that stay in the units of the start.
 """
 
 from __future__ import annotations
@@ -15,15 +16,27 @@ from pathlib import Path
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.converting import converted
-from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inputs, run_of, updating
+from anabranch.engine.finite import (
+    FiniteRun,
+    Letters,
+    ReadInputs,
+    answered_evolving,
+    both,
+    on_trunk,
+    read_inputs,
+    run_of,
+    updating,
+)
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import Prepared
 from anabranch.engine.reading import Updating
 from anabranch.language.checks.outputs import AnswerForm
-from anabranch.law.answer import ShownAnswer, reason_of
+from anabranch.law.answer import NoAnswer, ShownAnswer, reason_of
+from anabranch.law.arrivals.recall import asks
 from anabranch.law.steps import allow
 from anabranch.predicate.writing import number_text
 from anabranch.runtime.past.timeline import Timeline
+from anabranch.runtime.standing import standing
 from anabranch.storage.scratch import ScratchFolder
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -72,16 +85,35 @@ def _by_reference(
         if query.updates:
             found[query.name] = updating(query, read, inputs, limits, policy)
             continue
-        evolving = [name for name in query.checked.streams if read.streams[name].input.changes]
-        if evolving:
-            aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
-            continue
         law = query.checked.query
+        if any(read.streams[name].input.changes for name in query.checked.streams):
+            reason = _without_timeline(query, read, inputs, policy)
+            if reason is not None:
+                aborted[query.name] = reason
+                continue
         found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
     lines = {each.name: _line_of(each, inputs, convert) for each in queries}
     answers |= {name: _lines(name, timeline, lines[name], aborted) for name, timeline in found.items()}
     return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
+
+
+def _without_timeline(query: Prepared, read: ReadInputs, inputs: Inputs, policy: Policy) -> str | None:
+    """Why a query over streams of items that evolve has no timeline here; None where it has one.
+
+    What is corrected, or looks back, stays in the units of the start, in which the law reads its streams (LAWS 3.11).
+    """
+    law = query.checked.query
+    whole = standing(law, inputs.functions, query.text)
+    if whole.reason is None and not asks(law):
+        return "the reference has no timeline yet of results that stand where a stream evolves: use another engine"
+    try:
+        ended = answered_evolving(query, whole, read, inputs, policy).aborted
+    except NoAnswer:
+        return None  # it fails at the end, and perhaps not before
+    if ended is None:
+        return None
+    return f"the reference has no timeline yet of a query that fails or ends where a stream evolves: {ended}"
 
 
 def _lines(

@@ -118,8 +118,13 @@ class Past:
 
 
 def _elements(stream: Input) -> Iterator[Arrival | Signal | Evolved]:
-    """All elements of a stream; accents move time like any other."""
-    return merge(stream.elements, stream.changes, key=lambda each: each.time)
+    """All elements of a stream in their order; accents move time like any other."""
+    start = 0
+    for change in stream.changes:
+        yield from stream.elements[start : change.behind]
+        yield change
+        start = change.behind
+    yield from stream.elements[start:]
 
 
 def named(query: ast.Query) -> tuple[str, ...]:

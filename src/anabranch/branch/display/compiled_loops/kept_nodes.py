@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.algebra.display.display import Piece
-from anabranch.law.history.chains import Chain, Content, Lived
+from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.logic import COMPARES
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.serialize import escape_attribute, escape_text
@@ -99,19 +99,24 @@ def collect_lived(content: Sequence[Content], name: str, then: Fraction, window:
             if window or each.start <= then:
                 collect((each,), name, found)
             continue
-        end: Fraction | None = None
         for level, version in enumerate(reversed(each.versions)):
-            if end is not None and end <= then:
-                break  # so have all before it
-            _refuse_chains(version.content)
-            if window or version.start <= then:
+            began = version.start <= then
+            if window or began:
+                _refuse_chains(version.content)
                 start = len(found)
-                came = [inner for inner in version.content if isinstance(inner, Lived) and inner.start <= then]
-                collect(version.content if window else came, name, found)
+                collect(version.content if window else _come(version, then), name, found)
                 if level:
                     for old in found[start:]:
                         _refuse_regions(old)
-            end = version.start if end is None else min(end, version.start)
+            if began:
+                break  # all before it had ended by then
+
+
+def _come(version: Version, then: Fraction) -> list[Lived]:
+    """What had come of a version at a time at which it lived."""
+    starts = version.start
+    nodes = [each for each in version.content if isinstance(each, Lived)]
+    return [each for each in nodes if each.start is starts or each.start <= then]
 
 
 def _refuse_chains(content: Sequence[Content]) -> None:
