@@ -304,7 +304,9 @@ def test_displays_on_a_trunk(seed: int, tmp_path: Path) -> None:
         assert trunk.answer(name) == (shown[-1][1] if shown else ""), query
 
 
-@pytest.mark.parametrize("host", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "host", [pytest.param("local", marks=pytest.mark.mass), pytest.param("spark", marks=pytest.mark.spark)]
+)
 def test_queries_4_and_5_on_a_trunk(host: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Through the engine, in one process and on Spark, they show and set aside what the law does."""
     random = Random(6)
@@ -324,6 +326,7 @@ def test_queries_4_and_5_on_a_trunk(host: str, tmp_path: Path, request: pytest.F
         assert set(map(why, told)) == set(map(why, dead)) != set()
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("seed", some(range(4)))
 def test_streams_that_evolve(seed: int, tmp_path: Path) -> None:
     """Values are compared in the units of the query's start, also those of items that were put away."""
