@@ -148,16 +148,18 @@ class RecalledTuples:
         for place, side in enumerate(self._sides):
             for number in side.expired(now):
                 gone += self._leave(place, number)
-        self._new = []
-        for place, side in enumerate(self._sides) if came is not None else ():
-            if came is not None and side.side.stream == came.place.stream:
+        self._new = [] if came is None else self.in_order([*self._arrive(now, came)])
+        self._look_at_failing()
+        return [*gone, *self._new]
+
+    def _arrive(self, now: Fraction, came: Arrival) -> Iterator[int]:
+        """Let an item take part that has come; the tuples that it is in."""
+        for place, side in enumerate(self._sides):
+            if side.side.stream == came.place.stream:
                 results = self._memory.results(side.side.path).get(came)
                 if results is not None and came.time >= now - side.side.seconds:
                     for number in self._enter(place, came, results):
-                        self._new += [self._put_together(members) for members in self._met(place, number)]
-        self._new.sort(key=lambda number: self._tuples[number].rank)
-        self._look_at_failing()
-        return [*gone, *self._new]
+                        yield from map(self._put_together, self._met(place, number))
 
     def settle(self, stage: Stage) -> None:
         """Forget the new tuples that have given nothing to their stage."""
