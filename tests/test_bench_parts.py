@@ -16,6 +16,7 @@ from anabranch.bench.harness.epochs import check_with_law
 from anabranch.bench.harness.timing import Clock, Rounds, Timings
 from anabranch.bench.parts import pushed, shared_readings, stored, topics
 from anabranch.bench.parts.near_joins import NearJoins
+from anabranch.bench.parts.past_joins import RADAR, TRAFFIC, PastJoin
 from anabranch.bench.workloads.forms import MIXED, mixture
 from anabranch.bench.workloads.near_pairs import near_pairs
 from anabranch.bench.workloads.photons import Q2, source, write_files
@@ -53,6 +54,16 @@ def test_a_part_that_there_is_not_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="no part 'nothing of it'") as raised:
         run_bench(name, only=["nothing of it"])
     assert raised.value.hint is not None
+
+
+@pytest.mark.parametrize("text", [RADAR, TRAFFIC], ids=["query 4", "query 5"])
+def test_joins_of_the_past_show_the_same_anew(text: str) -> None:
+    """Events meet others in about as many pairs as there are events, and both ways of answering show the same."""
+    changed, anew = PastJoin(text, 8).fill(), PastJoin(text, 8, anew=True).fill()
+    assert changed.round(3) > 0
+    assert anew.round(3) > 0
+    assert changed.shown == anew.shown
+    assert 3 < changed.shown.count("<angle>" if text is RADAR else "<status>") // (2 if text is RADAR else 1) < 30
 
 
 def test_a_mixture_has_as_many_of_each_form() -> None:

@@ -23,6 +23,9 @@ from anabranch.branch.members import BranchMember
 from anabranch.branch.past.entrywise import EntrywiseAnswer
 from anabranch.branch.past.queries import RecalledQuery, recalled_query
 from anabranch.branch.past.recalling import DisplayAnswer
+from anabranch.engine.finite import answering
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare
 from anabranch.errors import DynamicError
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling
@@ -45,6 +48,7 @@ from branch.feeding import Taken
 from history.editing import apply
 from history.hosting import replayed
 from history.past import checked, given, stream
+from history.test_past_evolving import lines
 from mass import Mass, sized, some
 from spark.bare import BareTrunk
 
@@ -300,7 +304,9 @@ def test_displays_on_a_trunk(seed: int, tmp_path: Path) -> None:
         assert trunk.answer(name) == (shown[-1][1] if shown else ""), query
 
 
-@pytest.mark.parametrize("host", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "host", [pytest.param("local", marks=pytest.mark.mass), pytest.param("spark", marks=pytest.mark.spark)]
+)
 def test_queries_4_and_5_on_a_trunk(host: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Through the engine, in one process and on Spark, they show and set aside what the law does."""
     random = Random(6)
@@ -318,6 +324,44 @@ def test_queries_4_and_5_on_a_trunk(host: str, tmp_path: Path, request: pytest.F
         assert replayed(log, name) == shown
         told = [each for each in outcome.dead_letters() if each.subscription == name]
         assert set(map(why, told)) == set(map(why, dead)) != set()
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("seed", some(range(4)))
+def test_streams_that_evolve(seed: int, tmp_path: Path) -> None:
+    """Values are compared in the units of the query's start, also those of items that were put away."""
+    random = Random(seed)
+    sources = []
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f"{each}\n" for each in lines(random, 12)))
+        sources.append(Source(name, tmp_path / name, "lines", root="r", time=ItemPath.parse("t")))
+    loop = 'for $x in stream("a")/r/i?[4], $y in stream("b")/r/i?[4] where {} return <p>{{ $x/v, $y/v }}</p>'
+    conditions = ("abs($x/v - $y/v) < 25", "$x/k = $y/k", "$x/v = $y/v + 1 or $x/v > $y/v and $x/k = $y/k")
+    queries = {f"q{number}": loop.format(each) for number, each in enumerate(conditions)}
+    inputs = Inputs(sources)
+    trunk = BareTrunk(tmp_path / "state", sources, random, finite=True)
+    trunk.run(queries, [70, 150], [1, 2])
+    with answering([prepare(*each, inputs, "reference") for each in queries.items()], inputs) as law:
+        assert not law.aborted
+        for name, query in queries.items():
+            assert trunk.answer(name) == "".join(law.answers[name]), query
+
+
+def test_items_of_json(tmp_path: Path) -> None:
+    """A loop over one stream of JSON changes item by item as well; one over two is evaluated anew."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f'{{"t": {each}, "v": {each % 3}}}\n' for each in range(9)))
+    sources = [Source(name, tmp_path / name, "json", time=ItemPath.parse("t")) for name in ("a", "b")]
+    queries = {
+        "one": 'for $x in stream("a")?[3] where $x.v > 0 return { "v": $x.v, "more": $x.v + 1 }',
+        "two": 'for $x in stream("a")?[3], $y in stream("b")?[3] where $x.v = $y.v return $x.t + $y.t',
+    }
+    trunk = BareTrunk(tmp_path / "state", sources, Random(1), finite=True)
+    trunk.run(queries, [40, 90], [1, 2])
+    inputs = Inputs(sources)
+    with answering([prepare(*each, inputs, "reference") for each in queries.items()], inputs) as law:
+        for name in queries:
+            assert trunk.answer(name) == "".join(law.answers[name]) != ""
 
 
 # --- what it costs ------------------------------------------------------------------------------------------

@@ -124,6 +124,11 @@ class PastJoin:
             self._take(each)
         return process_time() - begin
 
+    @property
+    def shown(self) -> str:
+        """What is on display."""
+        return "".join(self._answer.save()[1])
+
     def _take(self, event: Arrival, *, is_answered: bool = True) -> None:
         self._memory.take(event.place.stream, event)
         if is_answered:

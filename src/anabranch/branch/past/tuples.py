@@ -19,7 +19,8 @@ from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
-from anabranch.branch.display.joins.ranges import keys_by, meeting_by
+from anabranch.branch.display.joins.keys import Keyed
+from anabranch.branch.display.joins.ranges import SortedKeys, keys_by, meeting_by
 from anabranch.branch.display.stages import Stage
 from anabranch.branch.past.loops import PastLoop, PastSide, SideCondition
 from anabranch.errors import DynamicError
@@ -65,6 +66,8 @@ class PresentLetters:
         return found
 
 
+_Filed: TypeAlias = Sequence[Collection[str | None]]
+"""What something is filed under, for each meeting of its side with another."""
 _Rank: TypeAlias = tuple[int, int]
 """The place of an item's value in the order of a side: minus the number of the item, and its own among its values."""
 
@@ -145,16 +148,18 @@ class RecalledTuples:
         for place, side in enumerate(self._sides):
             for number in side.expired(now):
                 gone += self._leave(place, number)
-        self._new = []
-        for place, side in enumerate(self._sides) if came is not None else ():
-            if came is not None and side.side.stream == came.place.stream:
+        self._new = [] if came is None else self.in_order([*self._arrive(now, came)])
+        self._look_at_failing()
+        return [*gone, *self._new]
+
+    def _arrive(self, now: Fraction, came: Arrival) -> Iterator[int]:
+        """Let an item take part that has come; the tuples that it is in."""
+        for place, side in enumerate(self._sides):
+            if side.side.stream == came.place.stream:
                 results = self._memory.results(side.side.path).get(came)
                 if results is not None and came.time >= now - side.side.seconds:
                     for number in self._enter(place, came, results):
-                        self._new += [self._put_together(members) for members in self._met(place, number)]
-        self._new.sort(key=lambda number: self._tuples[number].rank)
-        self._look_at_failing()
-        return [*gone, *self._new]
+                        yield from map(self._put_together, self._met(place, number))
 
     def settle(self, stage: Stage) -> None:
         """Forget the new tuples that have given nothing to their stage."""
@@ -164,8 +169,13 @@ class RecalledTuples:
                 self._forget(number)
         self._new = []
 
-    def _enter(self, place: int, arrival: Arrival, results: ItemResults) -> list[int]:
-        """Let an item take part on a side; the numbers of what takes part."""
+    def _enter(
+        self, place: int, arrival: Arrival, results: ItemResults, filed: Sequence[_Filed] | None = None
+    ) -> list[int]:
+        """Let an item take part on a side; the numbers of what takes part.
+
+        `filed` is what that is filed under, one after the other, where it is known.
+        """
         side = self._sides[place]
         if isinstance(results, DynamicError):
             number = side.number(arrival)
@@ -179,12 +189,12 @@ class RecalledTuples:
             number = side.number(arrival)
             first = found[0] if found else number
             side.items[number] = _SideItem(arrival, values, (-first, own))
-            self._file(place, number, {arrival: values})
+            self._file(place, number, self._keys(place, {arrival: values}) if filed is None else filed[own])
             found.append(number)
         return found
 
-    def _file(self, place: int, number: int, chosen: Mapping[Arrival, ItemResults]) -> None:
-        """File an item under what others may meet it by."""
+    def _keys(self, place: int, chosen: Mapping[Arrival, ItemResults]) -> _Filed:
+        """What others may meet an item by."""
         side, known = self._sides[place].side, dict[ast.Expression, list[Atomic] | None]()
 
         def atoms(expression: ast.Expression) -> list[Atomic] | None:
@@ -193,10 +203,17 @@ class RecalledTuples:
                 known[expression] = self._site.evaluation.atoms(expression, self._scope, given)
             return known[expression]
 
-        for each, meeting in self._meetings:
-            if place in (each.one, each.other):
-                is_own = place == each.one
-                (meeting.own if is_own else meeting.other).put(number, keys_by(each.key, atoms, is_own=is_own))
+        sides = ((each.key, each.one == place) for each, _ in self._meetings if place in (each.one, each.other))
+        return [keys_by(key, atoms, is_own=is_own) for key, is_own in sides]
+
+    def _files(self, place: int) -> list[Keyed | SortedKeys]:
+        """Where the items of a side are filed, one for each meeting with another."""
+        found = ((each, meeting) for each, meeting in self._meetings if place in (each.one, each.other))
+        return [meeting.own if each.one == place else meeting.other for each, meeting in found]
+
+    def _file(self, place: int, number: int, filed: _Filed) -> None:
+        for file, keys in zip(self._files(place), filed, strict=True):
+            file.put(number, keys)
 
     def _leave(self, place: int, number: int) -> list[int]:
         """Let an item take part no more; the tuples that are gone with it."""
@@ -206,9 +223,8 @@ class RecalledTuples:
             if side.is_looked_at:
                 self._letters.remove((letter,))
             return []
-        for each, meeting in self._meetings:
-            if place in (each.one, each.other):
-                (meeting.own if place == each.one else meeting.other).put(number, ())
+        for file in self._files(place):
+            file.put(number, ())
         gone = sorted(side.items[number].tuples)
         for known in gone:
             self._letters.remove(self._tuples[known].letters)
@@ -358,20 +374,29 @@ class RecalledTuples:
             items = [side.items[each] for side, each in zip(self._sides, known.members, strict=True)]
             return [[[numbers[each.arrival], each.rank[1]] for each in items], [*map(write_letter, known.letters)]]
 
-        return [self._count, [[number, *written(known)] for number, known in self._tuples.items()]]
+        def filed(place: int) -> list[Any]:
+            """What the items of a side are filed under: of each its number, and one for each of its values."""
+            found: dict[int, list[Any]] = {}
+            for number, item in self._sides[place].items.items():
+                keys = [list(file.keys.get(number, ())) for file in self._files(place)]
+                found.setdefault(numbers[item.arrival], []).append(keys)
+            return [[*each] for each in found.items()]
+
+        tuples = [[number, *written(known)] for number, known in self._tuples.items()]
+        return [self._count, [filed(place) for place in range(len(self._sides))], tuples]
 
     def decode(self, now: Fraction, data: Any, name: str | None) -> None:
         """Restore from `encode`, where the same items are remembered; `name` is that of the query."""
         numbers = {each: number for number, each in enumerate(self._memory.arrivals)}
         entered: list[dict[tuple[int, int], int]] = []
-        for place, side in enumerate(self._sides):
-            known: dict[tuple[int, int], int] = {}
+        self._count, several, tuples = data
+        for place, (side, filed) in enumerate(zip(self._sides, several, strict=True)):
+            known, keys = dict[tuple[int, int], int](), dict(filed)
             for arrival, results in self._memory.results(side.side.path).items():
                 if arrival.time >= now - side.side.seconds:
-                    found = self._enter(place, arrival, results)
+                    found = self._enter(place, arrival, results, keys.get(numbers[arrival]))
                     known |= {(numbers[arrival], own): number for own, number in enumerate(found)}
             entered.append(known)
-        self._count, tuples, *_ = data
         for number, items, letters, *_ in tuples:
             members = tuple(known[item, own] for known, (item, own) in zip(entered, items, strict=True))
             self._restore_tuple(number, members)
