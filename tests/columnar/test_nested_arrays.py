@@ -40,7 +40,8 @@ def answered(data: bytes, name: str) -> tuple[str, int]:
 def test_nothing_is_left_to_the_law(name: str) -> None:
     """Columns answer all items, and what Python finds in the lines is what comes out."""
     random = Random(7)
-    records = [{"id": n, "area": {"size": random.randrange(100), "points": points(random)}} for n in range(60)]
+    areas = [{"size": random.randrange(100), "points": points(random)} for _ in range(60)]
+    records: list[dict[str, Any]] = [{"id": number, "area": each} for number, each in enumerate(areas)]
     text, left = answered(lines(records), name)
     assert left == 0
     large = [each for each in records if each["area"]["size"] > 50]
@@ -66,4 +67,4 @@ def test_items_with_numbers_stay_in_columns(name: str) -> None:
     for number in range(100):
         some = points(random)
         records.append({"id": number, "area": {"size": 60, "points": some if number % 10 == 5 else some[0]}})
-    assert answered(lines(records), name)[1] <= 10
+    assert 0 < answered(lines(records), name)[1] <= 10
