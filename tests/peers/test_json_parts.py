@@ -261,7 +261,13 @@ def test_bytes_on_links(tmp_path: Path, query: str) -> None:
         ('for $i in stream("s") let $o := $i.o where $o.k > 9 return $o.v', "o"),
         ('for $w in stream("s")|t diff 10| where $w.k > 9 return { "n": count($w) }', "k, t"),
         ('for $i in stream("s") where $i.k > 9 return $i."@id"', "i where k > 9"),
-        ('for $w in stream("s")|count 2| for $i in $w group by $k := $i.k return [$k]', "all of s"),
+        ('for $w in stream("s")|count 2| for $i in $w group by $k := $i.k return [$k]', "k"),
+        ('for $w in stream("s")|count 2| return [$w[1].k]', "all of s"),
+        ('for $x in stream("s"), $y in stream("s") where $x.k = $y.k and $x.v > 9 return [$y.w]', "k, v, w"),
+        (
+            'for $x in stream("s")/root/i[k > 5] union stream("s")/root/i[v > 9] return [$x.w]',
+            "k, v, w where k > 5 or v > 9",
+        ),
     ],
 )
 def test_what_travels(tmp_path: Path, query: str, carried: str) -> None:

@@ -7,17 +7,18 @@ So neither knows of the other, and what holds for an answer that is read as a st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
 from anabranch.branch.family import operator_of
+from anabranch.branch.futures import digest
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.members import BranchMember
-from anabranch.branch.open import open_branch
+from anabranch.branch.open import FlowingBranch, open_branch
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
@@ -137,6 +138,19 @@ class ChainedBranch:
                 meta[name] = half.meta
                 tables |= {f"{name} {each}": table for each, table in half.tables.items()}
         return BranchState(meta, tables)
+
+    def futures(self, keys: Collection[str]) -> dict[str, str]:
+        """The future of the query (`futures.py`): that of both halves.
+
+        Places of results count from the beginning of the branch, so they count back from the end here.
+        """
+        if self._member.key not in keys or not (
+            isinstance(self._inner, FlowingBranch) and isinstance(self._outer, FlowingBranch)
+        ):
+            return {}
+        inner = self._inner.futures(("",))
+        outer = self._outer.futures(("",), {RESULTS: self._written})
+        return {self._member.key: digest(inner, outer)} if inner and outer else {}
 
     @property
     def held(self) -> int:

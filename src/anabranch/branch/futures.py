@@ -33,14 +33,13 @@ def digest(*parts: Any) -> str:
 
 def node_since(held: HeldNode, taken: int, base: Fraction = Fraction(0)) -> list[Any]:
     """A held node, counted back from the `taken` items of its branch; its value counts from `base` on."""
-    kept, origin = held.kept, held.kept.entry.origin
+    kept = held.kept
     units = write_units(kept.units) if kept.units else None
-    place = origin.stream, origin.partition, origin.file, kept.entry.cut.start
     return [
         held.clause,
         held.index,
         write_value(held.value if not base else held.value - base),
         taken - kept.number,
-        place,
+        kept.place_since,
         units,
     ]

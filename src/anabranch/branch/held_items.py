@@ -31,6 +31,7 @@ from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.path import Path, TimeScale
 from anabranch.stream.reading.lines import Cut
+from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, renumber
 from anabranch.values.placing import Moment
 from anabranch.values.sequences import NODES, Value
@@ -88,6 +89,14 @@ class HeldItem:
     def place(self) -> Place:
         origin = self.entry.origin
         return Place(origin.stream, origin.file, self.entry.cut.start)
+
+    @property
+    def place_since(self) -> tuple[str | int, ...]:
+        """What tells its place, and so what it is, however long ago the branch began."""
+        origin, start = self.entry.origin, self.entry.cut.start
+        if (end := self._shelf.ends.get(origin.stream)) is not None:
+            return origin.stream, end - start, serialize(self.written)
+        return origin.stream, origin.partition, origin.file, start
 
     @property
     def item(self) -> Item:
@@ -179,6 +188,8 @@ class Shelf:
         self._readers: dict[str, EntryReader] = {}
         self._restored: dict[int, HeldItem] = {}
         self._scales: dict[int, TimeScale] = {}
+        self.ends: Mapping[str, int] = {}
+        """By stream: where it ends by now, if its places count from the beginning of the branch (`futures.py`)."""
 
     def put(
         self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW, time: Fraction = Fraction(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from anabranch.branch.blocking import BlockingBranch
@@ -209,9 +210,13 @@ class FlowingBranch(Merged):
         }
         return BranchState(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
 
-    def futures(self, keys: Collection[str]) -> dict[str, str]:
-        """The futures of some members, by key (`futures.py`); those that cannot be compared are left out."""
+    def futures(self, keys: Collection[str], ends: Mapping[str, int] = MappingProxyType({})) -> dict[str, str]:
+        """The futures of some members, by key (`futures.py`); those that cannot be compared are left out.
+
+        Of streams that began with the branch, `ends` are the places where they end by now.
+        """
         found: dict[str, str] = {}
+        self._shelf.ends = ends
         loads = self._operator.loads() if self._room < math.inf else ()
         held = {asker.key: count for askers, count in loads for asker in askers}
         for asker in self._askers:

@@ -133,7 +133,7 @@ def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str, functio
         stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
         return QueryNeeds(inputs_of(forest), None if stays else join, stays, query, forest.kind)
     if len(forest.trees) > 1:
-        stays = "it is no join by windows or intervals"
+        stays = "nothing is known of how its inputs meet"
         return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and not tree.outputs

@@ -19,6 +19,7 @@ from itertools import groupby
 from time import process_time
 
 from anabranch.branch import Branch, BranchState, InputStream
+from anabranch.branch.chained import ChainedBranch
 from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.document.keeper import Keeper
@@ -158,7 +159,8 @@ class _Shard:
         if state is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
-        futures = opened.futures(branch.compared) if isinstance(opened, FlowingBranch) and branch.compared else {}
+        comparable = opened if isinstance(opened, FlowingBranch | ChainedBranch) and branch.compared else None
+        futures = comparable.futures(branch.compared) if comparable is not None else {}
         ref = self.files.write(state.to_bytes())
         return SavedState(self.number, ref, opened.spilled, opened.held, waiting, futures=futures)
 
