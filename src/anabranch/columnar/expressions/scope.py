@@ -23,12 +23,14 @@ MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _MOST_PREDICATES = 10
 """Along one path: each condition refers twice to those before it, so to compare them takes twice as long with each."""
+CHECKED = frozenset(("zero-or-one", "exactly-one", "one-or-more"))
+"""Functions that give what they are given, if it is as many values as they say."""
 _SETS = ("op:union", "op:intersect", "op:except")
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 
 
-_Scope = TypeVar("_Scope")
+_Scope = TypeVar("_Scope", bound="PathScope")
 _Options = ParamSpec("_Options")
 _Compiled = TypeVar("_Compiled")
 
@@ -36,14 +38,14 @@ _Compiled = TypeVar("_Compiled")
 def blaming(
     compile_one: Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled],
 ) -> Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled]:
-    """Decorate a compiling method so that a `NotColumnar` from it has its expression."""
+    """Decorate a compiling method: it takes names for what they stand for, and a `NotColumnar` has its expression."""
 
     @wraps(compile_one)
     def compiled(
         scope: _Scope, expression: ast.Expression, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Compiled:
         try:
-            return compile_one(scope, expression, *args, **options)
+            return compile_one(*scope.meant(expression), *args, **options)
         except NotColumnar as reason:
             raise reason.blame(expression) from None
 
@@ -101,7 +103,18 @@ class ChosenNodes:
     value: Expression
 
 
-Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Expression
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a name stands for that has several values, or elements: the expression itself, and the names in it.
+
+    It is compiled wherever the name is used, as if it stood there.
+    """
+
+    expression: ast.Expression
+    names: Mapping[str | None, Binding]
+
+
+Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Meant | Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +136,17 @@ class PathScope:
         """The scope inside an inner frame, with one more name, for the node of its row."""
         names = {**self.names, name: replace(spot, bound=frame)}
         return replace(self, names=names, frame=frame, side=spot.side)
+
+    def meant(self, expression: ast.Expression) -> tuple[Self, ast.Expression]:
+        """An expression, or what it is a name for, and the scope in which that is compiled."""
+        scope = self
+        while isinstance(expression, ast.Variable):
+            found = scope.names.get(expression.name)
+            if not isinstance(found, Meant):
+                break
+            scope, expression = replace(scope, names=found.names), found.expression
+            scope.work.spend()
+        return scope, expression
 
     # --- paths --------------------------------------------------------------------------------------------
 
@@ -177,7 +201,7 @@ class PathScope:
             reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
             if len({each.part for each in reached}) < len(reached):
                 raise NotColumnar("a path that leads to the same parts by different predicates")
-            alone = len(reached) == 1 and not step.deep and step.axis != "descendant"
+            alone = len(reached) == 1 and not step.deep and step.axis in ("child", "attribute")
             found = [self._judged(each, step.tail, each.parent_frame if alone else None) for each in reached]
             self.work.spend(1 + len(found))
         return found
@@ -208,7 +232,8 @@ class PathScope:
                 case _:
                     raise NotColumnar("a step into the past")
             frame = spot.bound if spot.is_single else spot.look.frames[spot.part]
-            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)))
+            is_chosen = spot.is_chosen or (counted == spot.bound and _is_one_place(each))
+            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)), is_chosen=is_chosen)
         return spot
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
@@ -269,6 +294,10 @@ class PathScope:
         match expression:
             case ast.ElementConstructor():
                 return True
+            case ast.Variable(name) if isinstance(found := self.names.get(name), Meant):
+                return replace(self, names=found.names).gives_nodes(found.expression, some=some)
+            case ast.Filter(ast.Sequence() as base, _) | ast.Call(_, (base,)) if _gives_what_it_is_given(expression):
+                return self.gives_nodes(base, some=some)
             case ast.Variable(name) if isinstance(self.names.get(name), ChosenNodes):
                 return True
             case ast.Sequence(items):
@@ -302,7 +331,22 @@ class PathScope:
         return frame
 
 
+def _is_one_place(predicate: ast.Tail) -> bool:
+    """Whether a predicate holds for one place at most, whatever is there."""
+    match predicate:
+        case ast.Positional(ast.Number() | ast.Call("last" | "fn:last", ())):
+            return True
+        case _:
+            return False
+
+
+def _gives_what_it_is_given(expression: ast.Expression) -> bool:
+    return isinstance(expression, ast.Filter) or (isinstance(expression, ast.Call) and expression.name in CHECKED)
+
+
 _WORDS: Mapping[type, str] = {
+    ast.Pipeline: "a loop with `group by`, or with an `order by` in front of other clauses",
+    ast.InlineFunction: "a function that is a value",
     ast.Flwor: "the values of a loop",
     ast.ElementConstructor: "an element made by the query that is computed with",
     ast.Sequence: "several values, or none, that are computed with",

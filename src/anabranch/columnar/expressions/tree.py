@@ -207,6 +207,8 @@ class RowSource:
     """None where the rows are only counted."""
     side: int = 0
     """Which of the items of a tuple the rows lie in, in a join."""
+    order: tuple[RowKey, ...] = ()
+    """The keys of an `order by`, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +407,8 @@ def inner(node: _Node) -> tuple[_Node, ...]:
         case RowsFound(_, asked) | RowPlace(_, _, asked):
             return () if asked is None else (asked,)
         case RowFold(_, sources, arguments):
-            parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
-            return (*parts, *arguments)
+            parts = [part for each in sources for part in (each.condition, each.value) if part is not None]
+            return (*parts, *(key.value for each in sources for key in each.order), *arguments)
         case RowLoop(_, condition, content):
             keys = (each.value for each in node.order)
             return (*(() if condition is None else (condition,)), *keys, content)
