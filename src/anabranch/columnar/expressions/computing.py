@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
 
-from anabranch.columnar.expressions.folding import FOLDS
+from anabranch.columnar.expressions.folding import FOLDS, MEMBERS_JOINED
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.functions.casts import is_castable
 from anabranch.columnar.expressions.functions.function import NUMERIC
@@ -35,7 +35,7 @@ from anabranch.columnar.expressions.objects.lookups import (
     untyped,
     untyped_source,
 )
-from anabranch.columnar.expressions.scope import CHECKED, ChosenNodes, Meant, blaming, words_for
+from anabranch.columnar.expressions.scope import CHECKED, ChosenNodes, Meant, behind_first, blaming, words_for
 from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, SAME, TRUE, SequenceScope, Use
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
@@ -60,7 +60,7 @@ from anabranch.values.arithmetic import calculate
 from anabranch.values.operators import ComparisonOperator
 
 _OTHERS = {Kind.STRING, *TIMES}
-_USES = {"count": Use.COUNT, "string-join": Use.ORDER}
+_USES = {"count": Use.COUNT, "string-join": Use.ORDER, MEMBERS_JOINED: Use.GIVEN}
 """By function of sequences: what it makes of the values; others take them in any order."""
 
 
@@ -112,18 +112,12 @@ class ValueScope(SequenceScope):
                 return self._call("token", (*arguments, place))
             case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
                 return self.truth(expression)
-            case ast.Flwor((ast.Let(name, value), *others), where, (), result):
+            case ast.Flwor((ast.Let(name, value), *_), _, ()):
                 bound, clear = self.let(name, value)
-                inside: ast.Expression = ast.Flwor(tuple(others), where, (), result)
-                if not others:
-                    inside = result if where is None else ast.If(where, result, ast.Sequence(()))
-                found = bound.value(inside)
+                found = bound.value(behind_first(expression))
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
-            case ast.Flwor((ast.For(name, source, None), *others), where, (), result):
-                inside = ast.Flwor(tuple(others), where, (), result)
-                if not others:
-                    inside = result if where is None else ast.If(where, result, ast.Sequence(()))
-                return self._round(name, source, inside)
+            case ast.Flwor((ast.For(name, source, None), *_), _, ()):
+                return self._round(name, source, behind_first(expression))
             case _:
                 raise NotColumnar(words_for(expression))
 

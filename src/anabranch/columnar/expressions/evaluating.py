@@ -194,9 +194,9 @@ class FrameEvaluation:
                 return self._looped(self.inside(frame), expression)
             case PartsInOrder(columns):
                 return self._in_order(columns)
-            case RecordLine():
+            case RecordLine(_, is_ended):
                 assert isinstance(self._shredded, Shredded), "only items are records"
-                return lines_of_records(self._shredded, self._picks)
+                return lines_of_records(self._shredded, self._picks, is_ended=is_ended)
             case JsonText(operand):
                 return json_texts(operand.kind, self.value(operand), self.count)
             case JsonCopy(column):
@@ -232,7 +232,7 @@ class FrameEvaluation:
     def _belongs_around(self, expression: Expression) -> bool:
         """Whether an expression reads parts of an outer frame only."""
         match expression:
-            case PartText(column) | Presence(column) | JsonCopy(column):
+            case PartText(column) | Presence(column) | JsonCopy(column) | RecordLine(column):
                 return self._stands_around(column)
             case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder() | RowsFound():
                 return expression.at != self._frame

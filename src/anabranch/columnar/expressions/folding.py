@@ -257,6 +257,10 @@ def _other_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> K
     return next(iter(kinds)) if not others and len(kinds) == 1 and kinds <= {Kind.STRING, *TIMES} else None
 
 
+def _members_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
+    return Kind.CONTENT if not others and _kinds(sources) <= {Kind.CONTENT} else None
+
+
 def _count_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
     return Kind.INTEGER if not others else None
 
@@ -461,6 +465,12 @@ def _only(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Colum
     return ColumnValue(Kind.UNTYPED, state, exact, values.texts.take(first))
 
 
+def _members_joined(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
+    return _joined(values, count, [ColumnValue(Kind.STRING, texts=TextColumn.of(b", "))])
+
+
+MEMBERS_JOINED = "members"
+"""The members of an array as JSON, with commas between them."""
 _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})
 
 FOLDS: Mapping[str, ColumnFold] = {
@@ -475,5 +485,6 @@ FOLDS: Mapping[str, ColumnFold] = {
     "max": ColumnFold(_extreme_kind, _extreme(greatest=True), _DOUBLES),
     "min of others": ColumnFold(_other_kind, _first_in_order(greatest=False), frozenset({"ticks", "texts"})),
     "max of others": ColumnFold(_other_kind, _first_in_order(greatest=True), frozenset({"ticks", "texts"})),
+    MEMBERS_JOINED: ColumnFold(_members_kind, _members_joined, frozenset({"texts"})),
     "string-join": ColumnFold(_join_kind, _joined, frozenset({"texts"})),
 }

@@ -16,7 +16,7 @@ from anabranch.columnar.expressions.tree import Constant, ConstantValue, Express
 from anabranch.columnar.scan.look import Look
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
-from anabranch.language.objects import POSTFIX
+from anabranch.language.objects import CALL, POSTFIX
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
@@ -168,7 +168,7 @@ class PathScope:
             case ast.Filter(base, tail):
                 found = self.filtered_spots(base)
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
-            case ast.Call(name) if name in POSTFIX:
+            case ast.Call(name) if name in POSTFIX or (name == CALL and self.is_path(expression)):
                 return self.looked_up(expression)
             case ast.Call(name, (left, right)) if name in _SETS:
                 return self._together(name, self.filtered_spots(left), self.filtered_spots(right))
@@ -269,6 +269,8 @@ class PathScope:
                 return self.is_path(base)
             case ast.Call(name, (left, right)) if name in _SETS:
                 return self.is_path(left) and self.is_path(right)
+            case ast.Call(name, (base, ast.Number() | ast.String())) if name == CALL:
+                return self.is_path(base)
             case ast.Call(name):
                 return name in POSTFIX
             case _:
@@ -284,7 +286,7 @@ class PathScope:
             case ast.Filter(base):
                 return self.is_typed(base)
             case ast.Call(name):
-                return name in POSTFIX
+                return name in POSTFIX or (name == CALL and self.is_path(expression))
             case _:
                 return False
 
@@ -329,6 +331,14 @@ class PathScope:
         if around != spot.bound or spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
+
+
+def behind_first(loop: ast.Flwor) -> ast.Expression:
+    """What a loop gives in each round of its first clause."""
+    _, *others = loop.clauses
+    if others:
+        return replace(loop, clauses=tuple(others))
+    return loop.result if loop.where is None else ast.If(loop.where, loop.result, ast.Sequence(()))
 
 
 def _is_one_place(predicate: ast.Tail) -> bool:

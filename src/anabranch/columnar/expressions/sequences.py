@@ -11,6 +11,7 @@ from anabranch.columnar.expressions.functions.function import TEXTUAL
 from anabranch.columnar.expressions.functions.operators import spread
 from anabranch.columnar.expressions.junctions import (
     all_of,
+    either,
     negated,
     text_node,
     then,
@@ -18,7 +19,7 @@ from anabranch.columnar.expressions.junctions import (
 )
 from anabranch.columnar.expressions.literals import check_comparable
 from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import CHECKED, blaming
+from anabranch.columnar.expressions.scope import CHECKED, behind_first, blaming
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Clear,
@@ -49,11 +50,12 @@ class Use(Enum):
 
     VALUES = "values, in any order"
     ORDER = "values in their order"
+    NULLS = "the same, where `null` would be one of them, which columns leave to the law"
     COUNT = "how many there are"
     GIVEN = "what is written into JSON, in its order"
 
 
-IN_ORDER = (Use.ORDER, Use.GIVEN)
+IN_ORDER = (Use.ORDER, Use.NULLS, Use.GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class SequenceScope(LookupScope):
         frame = self._frame_of(spot)
         inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
         place, last = _FIRST, _FIRST
-        if spot.part == frame and counted != frame:
+        if spot.look.shown(spot.part) == frame and counted != frame:
             place, last = (RowPlace(frame, is_last, spot.condition, counted) for is_last in (False, True))
         elif not spot.is_single and counted == self.frame:
             raise NotColumnar("a position among parts of repeated parts")
@@ -127,7 +129,9 @@ class SequenceScope(LookupScope):
 
     def _held(self, spot: Spot, frame: int, holds: Expression) -> Expression:
         """A condition on a part that is there, tested behind the earlier conditions."""
-        if spot.part != frame:
+        if spot.is_typed:
+            holds = Junction(True, (value_there(spot), holds))
+        elif spot.part != frame:
             holds = Junction(True, (Presence(spot.presence, spot.side), holds))
         return then(spot.condition, holds)
 
@@ -149,9 +153,9 @@ class SequenceScope(LookupScope):
                 return self.sequence(operand, use)
             case ast.Call("non-null", (operand,)):
                 values = self.sequence(operand, Use.VALUES if use is Use.COUNT else Use.ORDER)
-                return self._used(values, use)
+                return self.used(values, use)
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
-                return self._used(self._distinct(self.sequence(operand, Use.ORDER)), use)
+                return self.used(self._distinct(self.sequence(operand, Use.NULLS)), use)
             case ast.Call(name, (operand,)) if name.removeprefix("fn:") in CHECKED:
                 clears = self.number_checked(name.removeprefix("fn:"), operand)
                 return self.sequence(operand, use) + CompiledSequence((), tuple(clears))
@@ -160,6 +164,10 @@ class SequenceScope(LookupScope):
                 sides = (self.sequence(each, use) for each in (then, otherwise))
                 one, other = map(self._where, (holds, negated(holds)), sides)
                 return one + other
+            case ast.Flwor((ast.Let(name, value), *_), _, ()):
+                scope, clear = self.let(name, value)
+                given = scope.sequence(behind_first(expression), use)
+                return given if clear is None else given + CompiledSequence((), (clear,))
             case ast.Flwor((ast.For(_, _, None), *_)) if self._is_loop(expression):
                 return self._loop_sequence(expression, use)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
@@ -168,7 +176,7 @@ class SequenceScope(LookupScope):
                 found = list(map(there_only, texts)) if use is Use.COUNT else texts
             case _ if self.is_path(expression):
                 spots = self.filtered_spots(expression)
-                spots = self.opened(spots) if use in (Use.VALUES, Use.ORDER) else spots
+                spots = spots if use in (Use.COUNT, Use.GIVEN) else self.opened(spots)
                 found = [self.given_at(each, use) for each in spots]
             case _:
                 return self.single(expression, use)
@@ -178,13 +186,19 @@ class SequenceScope(LookupScope):
 
     def given_at(self, spot: Spot, use: Use) -> RowSource:
         """What is at a spot, for some use."""
-        return self.nodes_at(spot) if use is Use.COUNT else self.values_at(spot)
+        if use is Use.COUNT:
+            return self.nodes_at(spot)
+        found = self.values_at(spot)
+        if use is not Use.NULLS or not spot.is_typed or found.value is None:
+            return found
+        is_known = either([FunctionCall("there", (found.value,), Kind.BOOLEAN), negated(value_there(spot))])
+        return replace(found, condition=then(found.condition, FunctionCall("needed", (is_known,), Kind.BOOLEAN)))
 
     def single(self, expression: ast.Expression, use: Use) -> CompiledSequence:
         """A sequence of one value at most."""
-        return self._used(CompiledSequence((RowSource(self.frame, None, self.value(expression), self.side),)), use)
+        return self.used(CompiledSequence((RowSource(self.frame, None, self.value(expression), self.side),)), use)
 
-    def _used(self, values: CompiledSequence, use: Use) -> CompiledSequence:
+    def used(self, values: CompiledSequence, use: Use) -> CompiledSequence:
         """Values that were computed, for some use."""
         sources = values.sources
         return replace(values, sources=tuple(map(there_only, sources))) if use is Use.COUNT else values
@@ -302,7 +316,7 @@ class SequenceScope(LookupScope):
         """The scopes inside a loop over values, each with the rows of its rounds; and what must be clear for it."""
         if self.gives_nodes(source, some=True):
             raise NotColumnar("a loop over what may be nodes or values", "a loop over each")
-        values = self.sequence(source, Use.ORDER)
+        values = self.sequence(source, Use.NULLS)
         found: list[tuple[Self, RowSource]] = []
         for each in values.sources:
             if each.value is None or each.value.kind in (Kind.BOOLEAN, Kind.CONTENT):

@@ -173,9 +173,9 @@ class Spot:
                 is_element = self.part >= 0 and not self.is_attribute
                 return [self] if is_element and is_named(self.look.parts[self.part].expanded, test) else []
             case ast.Step("parent", ast.NameTest() | ast.KindTest("node" | "element", None) as test, _, False):
-                found = [self._parent()]
-                is_any = isinstance(test, ast.KindTest)
-                return [each for each in found if is_any or is_named(each.look.parts[each.part].expanded, test)]
+                above = self._parent()
+                name = above.look.parts[above.part].expanded
+                return [above] if isinstance(test, ast.KindTest) or is_named(name, test) else []
             case ast.Step("child", ast.KindTest("element", None), _, deep):
                 return self.steps(ast.Step("child", ast.NameTest("*"), (), deep))
             case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):

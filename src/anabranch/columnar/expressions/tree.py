@@ -300,6 +300,8 @@ class RecordLine:
     """An item of JSON as its line in the answer (LAWS 7.3); the column is the whole item."""
 
     column: PartColumn
+    is_ended: bool = True
+    """Whether the line has its end, or stands in an object."""
     kind = Kind.CONTENT
 
 
