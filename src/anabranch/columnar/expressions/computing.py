@@ -129,6 +129,8 @@ class ValueScope(SequenceScope):
 
     def order_keys(self, expression: ast.Expression) -> list[Expression]:
         """What rows are sorted by for one key of an `order by`."""
+        if not self.is_path(expression) and self.may_be_null(expression):
+            raise NotColumnar("an order by what is chosen and may be null", "non-null(...) of each")
         found = untyped(self.written(expression))
         if _is_decimal(found):
             raise NotColumnar("an order by decimals that are computed", "number(...) computes with doubles")
@@ -262,7 +264,7 @@ class ValueScope(SequenceScope):
                 return negated(found) if name == "empty" else found
             case (("data" | "non-null"), (operand,)):
                 return self.value(operand)
-            case _, (operand,) if name in CHECKED and not self.may_be_null(operand):
+            case _, (operand,) if name in CHECKED:
                 return behind(self.number_checked(name, operand), self._only_of(operand))
             case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
                 return told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")

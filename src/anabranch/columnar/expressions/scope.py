@@ -225,7 +225,7 @@ class PathScope:
             match each:
                 case ast.Predicate(asked):
                     condition = self.predicate(spot, asked)
-                case ast.Positional() if spot.is_typed and not spot.is_array:
+                case ast.Positional() if spot.is_typed and spot.is_single and not spot.is_array:
                     raise NotColumnar("a position of a value that may be null", "non-null(...)")
                 case ast.Positional(asked) if counted is not None:
                     condition = self.position(spot, asked, counted)

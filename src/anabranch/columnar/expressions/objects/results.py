@@ -70,6 +70,8 @@ class LineScope(LookScope):
                 return [*self._json(expression), _END]
             case _ if self.is_path(expression):
                 return [fragment for spot in self.filtered_spots(expression) for fragment in self._line_at(spot)]
+            case _ if self.may_be_null(expression):
+                raise NotColumnar("a value on its own line that is chosen and may be null", "non-null(...) of each")
             case _:
                 value = self._value(expression)
                 found = FunctionCall("there", (value,), Kind.BOOLEAN)
@@ -167,12 +169,6 @@ class LineScope(LookScope):
     def _value(self, expression: ast.Expression) -> Expression:
         return _with_type(self.written(expression))
 
-
-def _with_type(value: Expression) -> Expression:
-    if value.kind is Kind.UNTYPED:
-        raise NotColumnar("text without a type in an object", "string(...) or number(...)")
-    return value
-
     # --- members ----------------------------------------------------------------------------------------------
 
     def clear_of(self, expression: ast.Expression) -> Expression | None:
@@ -204,6 +200,12 @@ def _with_type(value: Expression) -> Expression:
         if use is not Use.GIVEN:
             return super(LineScope, self).used(values, use)
         return replace(values, sources=tuple(map(_as_json, values.sources)))
+
+
+def _with_type(value: Expression) -> Expression:
+    if value.kind is Kind.UNTYPED:
+        raise NotColumnar("text without a type in an object", "string(...) or number(...)")
+    return value
 
 
 def _as_json(source: RowSource) -> RowSource:
