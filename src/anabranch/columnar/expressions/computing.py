@@ -99,8 +99,9 @@ class ValueScope(SequenceScope):
             case ast.If(condition, then, otherwise):
                 return self._chosen(self.truth(condition), then, otherwise)
             case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
-                there = [FunctionCall("there", (self.value(each),), Kind.BOOLEAN) for each in (left, right)]
-                return _given_where(Junction(True, tuple(there)), self.truth(expression))
+                values = [self.value(each) for each in (left, right)]
+                there = Junction(True, tuple(FunctionCall("there", (each,), Kind.BOOLEAN) for each in values))
+                return behind([Clear(each) for each in values], _given_where(there, self.truth(expression)))
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments)
             case ast.Cast("castable", operand, name, optional):
