@@ -266,7 +266,7 @@ def forms_of(style: Style) -> list[str]:
 def test_each_form_compiles(style: Style) -> None:
     """No form is left to the law as a whole."""
     plain, records = ItemMaker(Random(5), style, PLAIN), RecordMaker(Random(5), 0)
-    makers = [plain, records] if style == "json" else [plain]
+    makers: list[ItemMaker | RecordMaker] = [plain, records] if style == "json" else [plain]
     looks = [look_of_lines([maker.line() for _ in range(20)], style) for maker in makers]
     for name, query in queries_of(forms_of(style), style).items():
         found = compile_query(query.expanded_hole, "r", looks[about_records(name)])

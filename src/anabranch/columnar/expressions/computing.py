@@ -107,7 +107,9 @@ class ValueScope(SequenceScope):
                 found = self._call(name, (operand,))
                 return found if optional else behind([self._needed(operand)], found)
             case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)) if items:
-                return self._first([ast.Call("data", (each,), span=each.span) for each in items])
+                typed = [spot for each in items if self.is_typed(each) for spot in self.filtered_spots(each)]
+                found = self._first([ast.Call("data", (each,), span=each.span) for each in items])
+                return behind([Clear(self.not_null(each)) for each in typed], found)
             case ast.Filter(ast.Call("tokenize" | "fn:tokenize", arguments), (ast.Positional(ast.Number() as place),)):
                 return self._call("token", (*arguments, place))
             case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
