@@ -8,6 +8,8 @@ from random import Random
 import pytest
 
 from anabranch.columnar.items.query import CompiledQuery, compile_query
+from anabranch.columnar.match.condition import PatternTest, tests
+from anabranch.columnar.match.indexable import indexable
 from columnar.expression_cases import PLAIN, ItemMaker, Style
 from columnar.lookup_cases import RecordMaker
 from columnar.random_cases import ODDITIES
@@ -264,7 +266,7 @@ def forms_of(style: Style) -> list[str]:
 def test_each_form_compiles(style: Style) -> None:
     """No form is left to the law as a whole."""
     plain, records = ItemMaker(Random(5), style, PLAIN), RecordMaker(Random(5), 0)
-    makers = [plain, records] if style == "json" else [plain]
+    makers: list[ItemMaker | RecordMaker] = [plain, records] if style == "json" else [plain]
     looks = [look_of_lines([maker.line() for _ in range(20)], style) for maker in makers]
     for name, query in queries_of(forms_of(style), style).items():
         found = compile_query(query.expanded_hole, "r", looks[about_records(name)])
@@ -295,6 +297,16 @@ def test_forms_are_answered_as_by_law(mass: Mass) -> None:
     """Very many of them."""
     for number in mass.cases(5_000):
         check_forms(number)
+
+
+def test_the_ends_of_texts_are_found_by_an_index() -> None:
+    """What a text ends with is a pattern in the text with a mark at its end."""
+    maker = ItemMaker(Random(5), "elements", PLAIN)
+    look = look_of_lines([maker.line() for _ in range(20)], "elements")
+    (query,) = queries_of(["where ends-with($p/name, 'old') return $p/d"], "elements").values()
+    found = compile_query(query.expanded_hole, "r", look)
+    assert isinstance(found, CompiledQuery)
+    assert [type(each) for each in tests(indexable(found.condition, look, ()))] == [PatternTest]
 
 
 @pytest.mark.mass

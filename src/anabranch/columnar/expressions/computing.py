@@ -172,7 +172,7 @@ class ValueScope(SequenceScope):
 
     def _first(self, items: Sequence[ast.Expression]) -> Expression:
         """The first value that is there; an error in another one is an error, too."""
-        values = self._candidate_values(items)
+        values = self.candidates(items, atomized=True)
         found = values[-1]
         for each in reversed(values[:-1]):
             if each.kind is not found.kind:
@@ -180,17 +180,23 @@ class ValueScope(SequenceScope):
             found = each if each.kind is Kind.BOOLEAN else Choice(is_there(each), each, found)
         return behind([Clear(each) for each in values], found)
 
-    def candidates(self, items: Sequence[ast.Expression]) -> list[Expression]:
-        """The values of which the first that is there is meant."""
-        if any(self.gives_nodes(each, some=True) for each in items):
-            raise NotColumnar("the first of several nodes", "string(...) of each")
-        if any(map(self.may_be_null, items)):
-            raise NotColumnar("the first of several values that may be null", "non-null(...) of each")
-        return [self.value(each) for each in items]
+    def candidates(self, items: Sequence[ast.Expression], *, atomized: bool = False) -> list[Expression]:
+        """The values of which the first that is there is meant; `null` is one, and left to the law.
 
-    def _candidate_values(self, items: Sequence[ast.Expression]) -> list[Expression]:
-        """The same where nodes stand for their values."""
-        return self.candidates([ast.Call("data", (each,), span=each.span) for each in items])
+        Nodes are candidates where values are asked for.
+        """
+        if not atomized and any(self.gives_nodes(each, some=True) for each in items):
+            raise NotColumnar("the first of several nodes", "string(...) of each")
+        return [self._candidate(each) for each in items]
+
+    def _candidate(self, item: ast.Expression) -> Expression:
+        value = self.value(ast.Call("data", (item,), span=item.span))
+        if not self.may_be_null(item):
+            return value
+        spots = self.filtered_spots(item) if self.is_path(item) else []
+        if not spots or not all(each.is_single for each in spots):
+            raise NotColumnar("the first of several values that may be null", "non-null(...) of each")
+        return behind([Clear(self.not_null(each)) for each in spots], value)
 
     def _round(self, name: str, source: ast.Expression, rest: ast.Expression) -> Expression:
         """The value of a loop that has one round at most."""
@@ -395,7 +401,7 @@ class ValueScope(SequenceScope):
         scope, meant = self.meant(expression)
         match meant:
             case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)) if items:
-                return len({each.kind for each in scope._candidate_values(items)}) > 1
+                return len({each.kind for each in scope.candidates(items, atomized=True)}) > 1
             case _:
                 return False
 
@@ -404,7 +410,7 @@ class ValueScope(SequenceScope):
         scope, meant = self.meant(first)
         assert isinstance(meant, ast.Filter)
         assert isinstance(meant.base, ast.Sequence)
-        values = scope._candidate_values(meant.base.items)
+        values = scope.candidates(meant.base.items, atomized=True)
         found = test(values[-1])
         for each in reversed(values[:-1]):
             found = Choice(is_there(each), test(each), found)

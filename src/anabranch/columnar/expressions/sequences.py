@@ -191,8 +191,13 @@ class SequenceScope(LookupScope):
         found = self.values_at(spot)
         if use is not Use.NULLS or not spot.is_typed or found.value is None:
             return found
-        is_known = either([FunctionCall("there", (found.value,), Kind.BOOLEAN), negated(value_there(spot))])
-        return replace(found, condition=then(found.condition, FunctionCall("needed", (is_known,), Kind.BOOLEAN)))
+        return replace(found, condition=then(found.condition, self.not_null(spot)))
+
+    def not_null(self, spot: Spot) -> Expression:
+        """True, but unclear for `null`."""
+        text = PartText(spot.text, spot.side, spot.kind)
+        is_known = either([FunctionCall("there", (text,), Kind.BOOLEAN), negated(value_there(spot))])
+        return FunctionCall("needed", (is_known,), Kind.BOOLEAN)
 
     def single(self, expression: ast.Expression, use: Use) -> CompiledSequence:
         """A sequence of one value at most."""
