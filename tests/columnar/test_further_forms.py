@@ -235,6 +235,7 @@ let $g := function($k) { for $y in $p/v return $k(function($x) { $x + $y }) }
  return <a>{ $g(function($f) { $g(function($h) { $f(1) + $h(1) }) }) }</a>
 return <a>{ for $v at $i in ($p/v, $p/o) return <b n='{ $i }'>{ $v }</b> }</a>
 return <a>{ for $v in $p/v order by $v count $i return <b n='{ $i }'>{ $v }</b> }</a>
+return <a>{ ($p/d/*, $p/name)[1], ($p/name, $p/d/*)[1] }</a>
 let $f := function($g) { $g($g) } return <a>{ $f($f) }</a>
 return <a>{ exactly-one($p/v) * 2, zero-or-one($p/line/q) }</a>
 return <a>{ reverse(($p/v, 5, $p/name)) }</a>
