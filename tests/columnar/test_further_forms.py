@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from anabranch.columnar.items.query import CompiledQuery, compile_query
-from anabranch.columnar.match.condition import PatternTest, tests
+from anabranch.columnar.match import condition
+from anabranch.columnar.match.condition import PatternTest
 from anabranch.columnar.match.indexable import indexable
 from columnar.expression_cases import PLAIN, ItemMaker, Style
 from columnar.lookup_cases import RecordMaker
@@ -235,6 +236,7 @@ let $g := function($k) { for $y in $p/v return $k(function($x) { $x + $y }) }
  return <a>{ $g(function($f) { $g(function($h) { $f(1) + $h(1) }) }) }</a>
 return <a>{ for $v at $i in ($p/v, $p/o) return <b n='{ $i }'>{ $v }</b> }</a>
 return <a>{ for $v in $p/v order by $v count $i return <b n='{ $i }'>{ $v }</b> }</a>
+return <a>{ ($p/d/*, $p/name)[1], ($p/name, $p/d/*)[1] }</a>
 let $f := function($g) { $g($g) } return <a>{ $f($f) }</a>
 return <a>{ exactly-one($p/v) * 2, zero-or-one($p/line/q) }</a>
 return <a>{ reverse(($p/v, 5, $p/name)) }</a>
@@ -306,7 +308,7 @@ def test_the_ends_of_texts_are_found_by_an_index() -> None:
     (query,) = queries_of(["where ends-with($p/name, 'old') return $p/d"], "elements").values()
     found = compile_query(query.expanded_hole, "r", look)
     assert isinstance(found, CompiledQuery)
-    assert [type(each) for each in tests(indexable(found.condition, look, ()))] == [PatternTest]
+    assert [type(each) for each in condition.tests(indexable(found.condition, look, ()))] == [PatternTest]
 
 
 @pytest.mark.mass

@@ -22,7 +22,7 @@ from functools import partial
 from anabranch.columnar.expressions.conditions import ConditionScope, is_text_path
 from anabranch.columnar.expressions.junctions import behind, then
 from anabranch.columnar.expressions.scope import CHECKED, blaming
-from anabranch.columnar.expressions.sequences import TRUE, Use
+from anabranch.columnar.expressions.sequences import TRUE, Needed
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
@@ -100,11 +100,13 @@ class LookScope(ConditionScope):
 
     def _first_result(self, items: Sequence[ast.Expression]) -> list[Fragment]:
         """The first of several things of which each is there at most once; an error in another one is an error, too."""
+        for each in items:
+            sources = self.sequence(each, Needed.COUNT).sources
+            if len(sources) > 1 or any(source.frame != self.frame for source in sources):
+                raise NotColumnar("the first of several parts, of which some are repeated")
         *before, last = items
         found: Expression = ContentOf(tuple(self.result(last)))
         for each in reversed(before):
-            if not all(source.frame == self.frame for source in self.sequence(each, Use.COUNT).sources):
-                raise NotColumnar("the first of several parts, of which some are repeated")
             found = Choice(self._exists(each), ContentOf(tuple(self.result(each))), found)
         clears = [clear for each in items if (clear := self.clear_of(each)) is not None]
         return [Made(behind(clears, found))]
@@ -331,7 +333,7 @@ class LookScope(ConditionScope):
 
     def _joined_value(self, expression: ast.Expression) -> Expression:
         """The values of an expression as the text of an attribute, with a space between them."""
-        found = self.sequence(expression, Use.ORDER).sources
+        found = self.sequence(expression, Needed.ORDER).sources
         if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
             return escaped(self.written(expression), escape_attribute)
         return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)

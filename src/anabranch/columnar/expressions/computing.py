@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
 
-from anabranch.columnar.expressions.folding import FOLDS, MEMBERS_JOINED
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.functions.casts import is_castable
 from anabranch.columnar.expressions.functions.function import NUMERIC
@@ -35,8 +34,9 @@ from anabranch.columnar.expressions.objects.lookups import (
     untyped,
     untyped_source,
 )
+from anabranch.columnar.expressions.rows.folding import FOLDS, MEMBERS_JOINED
 from anabranch.columnar.expressions.scope import CHECKED, ChosenNodes, Meant, behind_first, blaming, words_for
-from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, SAME, TRUE, SequenceScope, Use
+from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, SAME, TRUE, Needed, SequenceScope
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     TIMES,
@@ -62,7 +62,7 @@ from anabranch.values.operators import ComparisonOperator
 _FIRST = ast.Variable("(first)")
 """A variable that no query can name: the first of several values."""
 _OTHERS = {Kind.STRING, *TIMES}
-_USES = {"count": Use.COUNT, "string-join": Use.ORDER, MEMBERS_JOINED: Use.GIVEN}
+_USES = {"count": Needed.COUNT, "string-join": Needed.ORDER, MEMBERS_JOINED: Needed.GIVEN}
 """By function of sequences: what it makes of the values; others take them in any order."""
 
 
@@ -295,8 +295,8 @@ class ValueScope(SequenceScope):
         return FunctionCall(name, values, kind)
 
     def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
-        """The result of a function of `folding.py` over a sequence."""
-        sequence = self.sequence(operand, _USES.get(name, Use.VALUES))
+        """The result of a function of `rows/folding.py` over a sequence."""
+        sequence = self.sequence(operand, _USES.get(name, Needed.VALUES))
         if name != "string-join" and any(_is_decimal(each.value) for each in sequence.sources):
             raise NotColumnar(f"{name}() of decimals that are computed", "number(...) computes with doubles")
         sequence = replace(sequence, sources=tuple(map(untyped_source, sequence.sources)))
@@ -320,7 +320,7 @@ class ValueScope(SequenceScope):
         return behind(self.asked(spots), Choice(there, ConstantValue(name), ConstantValue("")))
 
     def _exists(self, operand: ast.Expression) -> Expression:
-        found = self.sequence(operand, Use.COUNT)
+        found = self.sequence(operand, Needed.COUNT)
         clears = (*found.clears, *self._value_clears(found))
         return behind(clears, either([self._some_row(each, None) for each in found.sources]))
 
@@ -441,7 +441,7 @@ class ValueScope(SequenceScope):
 
     def clear_of(self, expression: ast.Expression) -> Expression | None:
         """What must be clear for an expression with any number of values."""
-        found = self.sequence(expression, Use.ORDER)
+        found = self.sequence(expression, Needed.ORDER)
         return all_of([*found.clears, *self._value_clears(found)])
 
 

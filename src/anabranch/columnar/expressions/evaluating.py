@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.comparing import values_compared
-from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, row_places
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
-from anabranch.columnar.expressions.ordering import ordered
+from anabranch.columnar.expressions.rows.comparing import values_compared
+from anabranch.columnar.expressions.rows.folding import FOLDS, SourceRows, first_of_values, folded, row_places
+from anabranch.columnar.expressions.rows.ordering import ordered
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
     TIMES,

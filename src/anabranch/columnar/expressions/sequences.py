@@ -45,8 +45,8 @@ from anabranch.language import ast
 TRUE = ConstantValue(True)
 
 
-class Use(Enum):
-    """What the values of a sequence are for."""
+class Needed(Enum):
+    """What is needed of a sequence."""
 
     VALUES = "values, in any order"
     ORDER = "values in their order"
@@ -55,7 +55,7 @@ class Use(Enum):
     GIVEN = "what is written into JSON, in its order"
 
 
-IN_ORDER = (Use.ORDER, Use.NULLS, Use.GIVEN)
+IN_ORDER = (Needed.ORDER, Needed.NULLS, Needed.GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class SequenceScope(LookupScope):
         return self.frame if spot.is_single else self.frame_of(spot)
 
     @blaming
-    def sequence(self, expression: ast.Expression, use: Use = Use.VALUES) -> CompiledSequence:
+    def sequence(self, expression: ast.Expression, use: Needed = Needed.VALUES) -> CompiledSequence:
         """The values of a sequence, for some use."""
         self.work.spend()
         match expression:
@@ -152,10 +152,10 @@ class SequenceScope(LookupScope):
             case ast.Call("data" | "fn:data", (operand,)):
                 return self.sequence(operand, use)
             case ast.Call("non-null", (operand,)):
-                values = self.sequence(operand, Use.VALUES if use is Use.COUNT else Use.ORDER)
+                values = self.sequence(operand, Needed.VALUES if use is Needed.COUNT else Needed.ORDER)
                 return self.used(values, use)
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
-                return self.used(self._distinct(self.sequence(operand, Use.NULLS)), use)
+                return self.used(self._distinct(self.sequence(operand, Needed.NULLS)), use)
             case ast.Call(name, (operand,)) if name.removeprefix("fn:") in CHECKED:
                 clears = self.number_checked(name.removeprefix("fn:"), operand)
                 return self.sequence(operand, use) + CompiledSequence((), tuple(clears))
@@ -173,10 +173,10 @@ class SequenceScope(LookupScope):
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 spots = self.with_text_nodes(start, steps)
                 texts = [replace(each, value=text_node(each.value)) for each in map(self.values_at, spots)]
-                found = list(map(there_only, texts)) if use is Use.COUNT else texts
+                found = list(map(there_only, texts)) if use is Needed.COUNT else texts
             case _ if self.is_path(expression):
                 spots = self.filtered_spots(expression)
-                spots = spots if use in (Use.COUNT, Use.GIVEN) else self.opened(spots)
+                spots = spots if use in (Needed.COUNT, Needed.GIVEN) else self.opened(spots)
                 found = [self.given_at(each, use) for each in spots]
             case _:
                 return self.single(expression, use)
@@ -184,12 +184,12 @@ class SequenceScope(LookupScope):
             raise NotColumnar("the values of parts of different names in a row")
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
 
-    def given_at(self, spot: Spot, use: Use) -> RowSource:
+    def given_at(self, spot: Spot, use: Needed) -> RowSource:
         """What is at a spot, for some use."""
-        if use is Use.COUNT:
+        if use is Needed.COUNT:
             return self.nodes_at(spot)
         found = self.values_at(spot)
-        if use is not Use.NULLS or not spot.is_typed or found.value is None:
+        if use is not Needed.NULLS or not spot.is_typed or found.value is None:
             return found
         return replace(found, condition=then(found.condition, self.not_null(spot)))
 
@@ -199,18 +199,18 @@ class SequenceScope(LookupScope):
         is_known = either([FunctionCall("there", (text,), Kind.BOOLEAN), negated(value_there(spot))])
         return FunctionCall("needed", (is_known,), Kind.BOOLEAN)
 
-    def single(self, expression: ast.Expression, use: Use) -> CompiledSequence:
+    def single(self, expression: ast.Expression, use: Needed) -> CompiledSequence:
         """A sequence of one value at most."""
         return self.used(CompiledSequence((RowSource(self.frame, None, self.value(expression), self.side),)), use)
 
-    def used(self, values: CompiledSequence, use: Use) -> CompiledSequence:
+    def used(self, values: CompiledSequence, use: Needed) -> CompiledSequence:
         """Values that were computed, for some use."""
         sources = values.sources
-        return replace(values, sources=tuple(map(there_only, sources))) if use is Use.COUNT else values
+        return replace(values, sources=tuple(map(there_only, sources))) if use is Needed.COUNT else values
 
     def number_checked(self, name: str, operand: ast.Expression) -> list[Expression]:
         """That there are as many values as a function asks for."""
-        found = self.sequence(operand, Use.COUNT)
+        found = self.sequence(operand, Needed.COUNT)
         if name == "zero-or-one" and len(found.sources) == 1 and found.sources[0].frame == self.frame:
             return []
         count = RowFold("count", found.sources, (), Kind.INTEGER, self.frame)
@@ -321,7 +321,7 @@ class SequenceScope(LookupScope):
         """The scopes inside a loop over values, each with the rows of its rounds; and what must be clear for it."""
         if self.gives_nodes(source, some=True):
             raise NotColumnar("a loop over what may be nodes or values", "a loop over each")
-        values = self.sequence(source, Use.NULLS)
+        values = self.sequence(source, Needed.NULLS)
         found: list[tuple[Self, RowSource]] = []
         for each in values.sources:
             if each.value is None or each.value.kind in (Kind.BOOLEAN, Kind.CONTENT):
@@ -333,7 +333,7 @@ class SequenceScope(LookupScope):
             found.append((scope.bind(name, each.value), rows))
         return found, [*values.clears, *self._value_clears(values)]
 
-    def _loop_sequence(self, loop: ast.Flwor, use: Use) -> CompiledSequence:
+    def _loop_sequence(self, loop: ast.Flwor, use: Needed) -> CompiledSequence:
         """The results of the rounds of a loop."""
         first, *rest = loop.clauses
         assert isinstance(first, ast.For)
@@ -353,7 +353,7 @@ class SequenceScope(LookupScope):
             found += self._round_sequence(scope, rows, replace(loop, clauses=tuple(rest), where=where), use)
         return found
 
-    def _round_sequence(self, scope: Self, rows: RowSource, loop: ast.Flwor, use: Use) -> CompiledSequence:
+    def _round_sequence(self, scope: Self, rows: RowSource, loop: ast.Flwor, use: Needed) -> CompiledSequence:
         """The results of the rounds of the rest of a loop, for some rows."""
         others, condition, where = loop.clauses, rows.condition, loop.where
         while others and isinstance(others[0], ast.Let):

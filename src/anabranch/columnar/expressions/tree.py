@@ -213,7 +213,7 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class RowFold:
-    """The result of a function of `folding.py` over a sequence."""
+    """The result of a function of `rows/folding.py` over a sequence."""
 
     name: str
     sources: tuple[RowSource, ...]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
-from anabranch.columnar.expressions.folding import MEMBERS_JOINED
 from anabranch.columnar.expressions.objects.results import LineScope
+from anabranch.columnar.expressions.rows.folding import MEMBERS_JOINED
 from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget
 from anabranch.columnar.expressions.spots import NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within

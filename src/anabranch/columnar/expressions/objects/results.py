@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.computing import is_there
-from anabranch.columnar.expressions.folding import MEMBERS_JOINED
 from anabranch.columnar.expressions.junctions import all_of, behind, there_only
 from anabranch.columnar.expressions.objects.lookups import there, typed_spot
+from anabranch.columnar.expressions.rows.folding import MEMBERS_JOINED
 from anabranch.columnar.expressions.scope import behind_first, blaming
-from anabranch.columnar.expressions.sequences import CompiledSequence, Use
+from anabranch.columnar.expressions.sequences import CompiledSequence, Needed
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -173,12 +173,12 @@ class LineScope(LookScope):
 
     def clear_of(self, expression: ast.Expression) -> Expression | None:
         """What must be clear for an expression with any number of values, or objects."""
-        found = self.sequence(expression, Use.GIVEN)
+        found = self.sequence(expression, Needed.GIVEN)
         return all_of([*found.clears, *self._value_clears(found)])
 
-    def given_at(self, spot: Spot, use: Use) -> RowSource:
+    def given_at(self, spot: Spot, use: Needed) -> RowSource:
         """What is at a spot, for some use."""
-        if use is not Use.GIVEN:
+        if use is not Needed.GIVEN:
             return super(LineScope, self).given_at(spot, use)
         if spot == spot.bare and spot.part in spot.look.own:
             return RowSource(self.frame, None, RecordLine(spot.whole, is_ended=False), self.side)
@@ -186,18 +186,18 @@ class LineScope(LookScope):
             raise NotColumnar("nodes in an array", "lookups with dots")
         return replace(self.nodes_at(spot), value=_written(spot)[0])
 
-    def single(self, expression: ast.Expression, use: Use) -> CompiledSequence:
+    def single(self, expression: ast.Expression, use: Needed) -> CompiledSequence:
         """A sequence of one value at most, or of one object."""
         match expression:
-            case ast.Call(name) if use is Use.GIVEN and name in (OBJECT, ARRAY, ARRAY_OF):
+            case ast.Call(name) if use is Needed.GIVEN and name in (OBJECT, ARRAY, ARRAY_OF):
                 made = ContentOf(tuple(self._json(expression)))
                 return CompiledSequence((RowSource(self.frame, None, made, self.side),))
             case _:
                 return super(LineScope, self).single(expression, use)
 
-    def used(self, values: CompiledSequence, use: Use) -> CompiledSequence:
+    def used(self, values: CompiledSequence, use: Needed) -> CompiledSequence:
         """Values that were computed, for some use."""
-        if use is not Use.GIVEN:
+        if use is not Needed.GIVEN:
             return super(LineScope, self).used(values, use)
         return replace(values, sources=tuple(map(_as_json, values.sources)))
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.ordering import ordered, text_places
+from anabranch.columnar.expressions.rows.ordering import ordered, text_places
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anabranch.columnar.expressions.comparing import are_no_numbers, may_be_moments
+from anabranch.columnar.expressions.rows.comparing import are_no_numbers, may_be_moments
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Kind
 from anabranch.columnar.expressions.values import ABSENT, UNCLEAR, ColumnValue
