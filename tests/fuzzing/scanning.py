@@ -102,6 +102,7 @@ _JSON_SEEDS = [
     *((_RECORD % (number, '"abc"', number)).encode() for number in ("0", "-0", "1.5", "1e3", "12345678901234567890")),
     *((_RECORD % ("1", text, "3")).encode() for text in ('"a\\u0041\\ud83d\\ude00"', '"<&>"', "null", "[]", "{}")),
     b'{"@k": "v", "$at": 5, "z": 3}\n',
+    b'{"a": [[{"x": 1}, {}], [[1], []]], "z": [[2]], "list": [[1, 2], []]}\n',
     b'{"a": [{"x": 1, "y": "b"}, {"x": 2}], "z": "7"}\r\n',
 ]  # fmt: skip
 TARGETS = [

@@ -70,6 +70,12 @@ SPLITS = {
     'for $x in stream("s")//i where some $y in stream("t")//i, $z in ($y/v + 1) satisfies $y = $x return $x': (
         'each entry of "s", against all of "t"'
     ),
+    'for $x in (for $q in stream("s")//i return $q/v + 1), $y in stream("t")//i, $z in $x/w where $y = $x return $z': (
+        'each entry of "s", against all of "t"'
+    ),
+    'for $x in (for $q in stream("s")//i return $q/v), $y in stream("t")//i, $z in $y/w where $y = $x return $z': (
+        'each entry of "s", against those of "t" with an equal key'
+    ),
     'for $x in stream("s")//i, $y in stream("t")//i, $z in stream("u")//i#0 '
     "where abs($x/v - $y/v) < 1 and $x/v - $z/v < 2 return $z": 'each entry of "s", '
     'against those of "t", "u" in a range',

@@ -47,7 +47,7 @@ from anabranch.stream.settings import Settings
 from branch.feeding import Taken
 from history.editing import apply
 from history.hosting import replayed
-from history.past import checked, given, stream
+from history.past import checked, given, item, stream
 from history.test_past_evolving import lines
 from mass import Mass, sized, some
 from spark.bare import BareTrunk
@@ -133,6 +133,22 @@ def by_law(query: str, streams: Mapping[str, Input], functions: Functions = NO_F
                 yield answer_text(law.top(parsed.body, Env.of(parsed)), json=False)
             except DynamicError:
                 yield ""
+
+
+def test_a_pair_lives_as_long_as_both_of_its_items() -> None:
+    """An item of exactly a second ago still meets another, and then the pair is gone without an update.
+
+    A pair that fails is set aside when it comes, under its last item.
+    """
+    beat = '<s:punctuation xmlns:s="urn:anabranch:stream" at="{}"/>'
+    first = stream(item(0, v=1, w=1), item(2, v=2, w="x"))
+    second = stream(item(1, v=1, w=1), beat.format(1.5), item(2, v=2, w=1), beat.format(2.5), item(3, v=2, w=1))
+    query = "for $x in stream('a')/r/i?[1], $y in stream('b')/r/i?[1] where $x/v = $y/v return <p>{ $x/w + $y/w }</p>"
+    found = list(Answered(query, given({"a": first, "b": second})).run(Random(1)))
+    assert [text for text, _ in found] == ["", "<p>2</p>", "", "", "", "", ""]
+    dead = [[(each.raw, each.reason) for each in letters] for _, letters in found]
+    failed = [[(item(time, v=2, w=1), "'x' is no number")] for time in (2, 3)]
+    assert dead == [[], [], [], [], failed[0], [], failed[1]]
 
 
 # --- random queries -----------------------------------------------------------------------------------------

@@ -32,3 +32,24 @@ def test_accents(tmp_path: Path, query: str, expected: str, engine: EngineName) 
     with answering([prepare("q", query, inputs, engine)], inputs) as run:
         assert "".join(run.answers["q"]) == expected
         assert list(run.dead) == []
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_accents_in_arrays(tmp_path: Path, engine: EngineName) -> None:
+    """An accent leads to members of arrays in arrays by their name, and lookups find them in the units of before."""
+    doubled = '{"$accent": {"alter": {"path": "v/member", "by": ". * 2"}}}\n'
+    (tmp_path / "s").write_text('{"v": [[1, 2.0], 7]}\n' + doubled + '{"v": [[2, 5], [], 7.0]}\n')
+    inputs = Inputs([Source("s", tmp_path / "s", format="json")], finite=True)
+    queries = {
+        "whole": "return $o",
+        "value": 'return { "v": $o.v, "s": sum($o.v[[1]]) }',
+        "less": "where $o.v < 2 return 1",
+    }
+    prepared = [prepare(name, f'for $o in stream("s") {text}', inputs, engine) for name, text in queries.items()]
+    with answering(prepared, inputs) as run:
+        assert {name: "".join(run.answers[name]) for name in queries} == {
+            "whole": '{"v": [[1, 2.0], 7]}\n' + doubled + '{"v": [[2, 5], [], 7.0]}\n',
+            "value": '{"v": [[1, 2.0], 7], "s": 3}\n{"v": [[1, 2.5], [], 7.0], "s": 3.5}\n',
+            "less": "1 1",
+        }
+        assert list(run.dead) == []

@@ -10,7 +10,12 @@ import pytest
 from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import EngineName, prepare
-from anabranch.errors import QueryError
+from anabranch.errors import DynamicError, QueryError
+from anabranch.law.rounds.joins import declared_time
+from anabranch.stream.elements import Item, Place
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.source import Source
 
 ENGINES: tuple[EngineName, ...] = ("reference", "local")
@@ -319,3 +324,15 @@ def test_conversion_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "<item><a>1.50</a><t>x</t></item>\n"
     assert main(["query", str(tmp_path / "x.xq"), *given, "--as", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"a": 1.5}
+
+
+def test_an_array_in_an_array_is_no_time() -> None:
+    """A join by intervals sets an item aside whose time is one, whatever its text: lookups find other values there."""
+    for time, of in (("5", "5"), ("[5]", "5"), ("[[5]]", None), ("[[1, 2]]", None), ("[[]]", None)):
+        item = parse_line(f'{{"t": {time}}}'.encode(), Place("s", "s", 0), Limits(), "item")
+        assert isinstance(item, Item)
+        if of is None:
+            with pytest.raises(DynamicError, match="the time 't' is an array in an array"):
+                declared_time(item.tree, ItemPath.parse("t"))
+        else:
+            assert declared_time(item.tree, ItemPath.parse("t")) == int(of)

@@ -77,6 +77,7 @@ def lines(random: Random, odd: int) -> str:
 
     def some(usual: str) -> str:
         others = ["null", "null", '"x"', "1.0", "1", "1e0", "true", '{"v": 1}', "[1]", "[]", '"1"', "1e400"]
+        others += ["[[1, 2.0], [3]]", "[[[1]], []]", "[[]]", '[["x"], {"v": 2}]']
         return random.choice(others) if random.randrange(100) < odd else usual
 
     found: list[str] = []

@@ -34,6 +34,7 @@ from peers.working import Alone, GrowingStream, Killed, bare_network, dead_lette
 VALUES = (
     "1", "2.50", "-0", "1e2", "7", "12", '"5"', '"a"', '""', '"12"', "null", "true", "[]", '["a"]', "[3, 9]",
     '[{"b": 1}, {"b": "x", "c": 2}]', '{"b": 4.0}', '{"b": [], "c": null}', '{"b": {"c": [1, "1"]}}', "{}", '"NaN"',
+    "[[1, 12], []]", '[["a", 7.0], [{"b": 7, "c": 1}]]', "[[[5]], 9]", '{"b": [[3, [4]], {"c": 1}]}', '{"member": [8]}',
 )  # fmt: skip
 QUERIES = (
     'for $i in stream("s") where $i/v > {} return $i/k',
@@ -54,7 +55,12 @@ QUERIES = (
     'for $w in stream("s")/root/i[k > {}]|count 3| return <w>{{ $w/v }}</w>',
     'for $w in stream("s")|count 2| for $i in $w group by $k := $i.k return [$k, count($i), {}]',
     'for $a in stream("s")/root/i[k > {}]|count 2|, $b in stream("s")|count 3| where $a.k = $b.k return [$a.v, $b.n.b]',
+    'for $i in stream("s") where $i.v[[1]][[1]] > {} return {{ "b": array {{ $i.v[][].b }}, "m": $i.n.b[[1]][[2]] }}',
+    'for $i in stream("s") where $i/v/member > {} return {{ "k": $i.k, "b": array {{ $i.n.b[][] }} }}',
+    'for $i in stream("s") for $m in $i/v[member < 9] where $i.k < {} return <m>{{ $m/member, $i/n/b/member }}</m>',
+    'for $i in stream("s") where $i.v[][] = "a" or $i.v[][] > {} return {{ "n": $i.n.b }}',
     "SELECT k, v AS w FROM s WHERE v > {}",
+    "SELECT v[1][2] AS w, n.b[1] AS b FROM s WHERE v[1][1] > {}",
     "SELECT k, n.b AS b FROM s WHERE k <= {} AND v = 'a'",
     "SELECT COUNT(*) AS n, SUM(k) AS k FROM TUMBLE(s, t, 10) WHERE k > {} GROUP BY window_start",
     'for $w in stream("s")|t diff 10| return {{ "f": $w[1].n, "k": {} }}',

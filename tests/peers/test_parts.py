@@ -71,8 +71,12 @@ def linked(network: Network, broker: Broker) -> Network:
     return replace(network, link=TopicLinks(KafkaCluster(broker.address), prefix))
 
 
-def through_folder(network: Network, folder: Path) -> Network:
+def through_folder(network: Network, folder: Path | str) -> Network:
     return replace(network, link=FolderLinks(Location.of(folder)))
+
+
+STORES = pytest.mark.parametrize("store", ["", "file+object://"], ids=["disk", "object store"])
+"""A folder on a disk, and in an object store, by the client that speaks to S3."""
 
 
 def test_answers_over_topics_are_those_of_one_engine(broker: Broker, tmp_path: Path) -> None:
@@ -80,12 +84,15 @@ def test_answers_over_topics_are_those_of_one_engine(broker: Broker, tmp_path: P
     check_answers(lambda network: linked(network, broker), tmp_path)
 
 
+@STORES
 @pytest.mark.mass
-def test_answers_over_a_folder_are_those_of_one_engine(tmp_path: Path) -> None:
+def test_answers_over_a_folder_are_those_of_one_engine(tmp_path: Path, store: str) -> None:
     """Three parts with a folder between them, in which nothing is left that was read."""
-    check_answers(lambda network: through_folder(network, tmp_path / "between"), tmp_path)
-    channels = [each for each in (tmp_path / "between/channels").iterdir() if any(each.iterdir())]
-    assert channels == []
+    between = f"{store}{tmp_path}/between"
+    check_answers(lambda network: through_folder(network, between), tmp_path)
+    left = Location.of(between).names(below=True)
+    assert not [each for each in left if each.startswith("channels/")]
+    assert any(each.startswith("orders/") for each in left)
 
 
 def check_answers(link: Callable[[Network], Network], tmp_path: Path) -> None:
@@ -172,10 +179,11 @@ def test_links_that_cannot_be(tmp_path: Path, settings: str, message: str) -> No
     assert message in caught.value.message
 
 
-def test_a_folder_between_parts(tmp_path: Path) -> None:
+@STORES
+def test_a_folder_between_parts(tmp_path: Path, store: str) -> None:
     """What is sent again is known; what was read is removed; a list that misses a file is not believed."""
     warned: list[str] = []
-    links = FolderLinks(Location.of(tmp_path))
+    links = FolderLinks(Location.of(f"{store}{tmp_path}/between"))
     maker, reader = (FolderCarrier(links, each, warned.append) for each in ("SP0", "SP1"))
     assert list(reader.orders(0)) == []
     for number in (1, 2, 3):

@@ -88,15 +88,17 @@ def _met(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tu
 
     Each comes with its source, and with the conditions.
     """
-    first = flwor.clauses[place].variable
+    first = flwor.clauses[place]
+    assert isinstance(first, ast.For)
+    nodes = (first.variable,) if isinstance(base_of(first.source), ast.Source) else ()
     for at, clause in enumerate(flwor.clauses):
         behind = flwor.clauses[at + 1 :]
-        if at > place and isinstance(clause, ast.For) and binds_nodes((first, clause.variable), behind):
+        if at > place and isinstance(clause, ast.For) and binds_nodes((*nodes, clause.variable), behind):
             yield clause.variable, clause.source, tuple(conjuncts(flwor.where))
     for part in parts(flwor):
         if isinstance(part, ast.Quantified) and part.kind == "some":
             for at, (name, source) in enumerate(part.bindings):
-                if binds_nodes((first, name), tuple(ast.For(*each) for each in part.bindings[at + 1 :])):
+                if binds_nodes((*nodes, name), tuple(ast.For(*each) for each in part.bindings[at + 1 :])):
                     yield name, source, tuple(conjuncts(part.condition))
 
 
