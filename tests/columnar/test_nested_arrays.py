@@ -40,7 +40,9 @@ def answered(data: bytes, name: str) -> tuple[str, int]:
 def test_nothing_is_left_to_the_law(name: str) -> None:
     """Columns answer all items, and what Python finds in the lines is what comes out."""
     random = Random(7)
-    records = [{"id": n, "area": {"size": random.randrange(100), "points": points(random)}} for n in range(60)]
+    records: list[dict[str, Any]] = [
+        {"id": n, "area": {"size": random.randrange(100), "points": points(random)}} for n in range(60)
+    ]
     text, left = answered(lines(records), name)
     assert left == 0
     large = [each for each in records if each["area"]["size"] > 50]
