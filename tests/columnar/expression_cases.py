@@ -337,6 +337,16 @@ class QueryMaker:
                     f"(for $one in {random.choice(names.numbers)} where $one > 3 return number($one))",
                     f"(if ({self.boolean(names, 0)}) then {inside} else ())",
                     f"sum(for-each({random.choice(names.repeated or names.numbers)}, function($x) {{ $x * 2 }}))",
+                    f"{random.choice(['zero-or-one', 'exactly-one'])}({inside})",
+                    f"exactly-one({random.choice([*names.numbers, *names.repeated])})",
+                    f"(function($x, $y) {{ $x * 2 + $y }}({inside}, {self.number(names, 0)}))",
+                    f"(let $f := function($x) {{ {inside} + $x }} return $f({self.number(names, 0)}))",
+                    f"{random.choice(names.repeated or names.numbers)}{random.choice(['[1]', '[2]', '[last()]'])}",
+                    f"({random.choice(names.numbers)}, {random.choice(names.numbers)})[1]",
+                    f"sum(for $one in {self.values(names, 0)} return string-length(string($one)))",
+                    f"sum(for $one at $place in {random.choice(names.repeated or names.numbers)} return $place)",
+                    f"count(index-of({random.choice(names.repeated or names.texts)}, {self.text_literal()}))",
+                    f"(let $all := {self.values(names, below)} return sum($all) + count($all))",
                 ]
             )
 
@@ -432,7 +442,31 @@ class QueryMaker:
             return f"distinct-values({found})"
 
         plain = random.choice([*names.repeated, *names.numbers])
-        return self._some_of(lambda: plain, lambda: self.filtered(names, below), loop, row, distinct)
+
+        def placed() -> str:
+            """Values by their places, in another order, or one by one."""
+            several = self.values(names, below) if depth > 0 else plain
+            word = random.choice(["at $place", "count $place"])
+            counted = f"$one {word} in {plain}" if word.startswith("at") else f"$one in {plain} {word}"
+            order = random.choice(["$one", "$one descending", "string-length(string($one))", "$one * 1 descending"])
+            return random.choice(
+                [
+                    f"reverse({several})",
+                    f"(for {counted} return $place * 2)",
+                    f"(for {counted} where $place > 1 return string($one))",
+                    f"(for $one in {several} where $one > {self.number_literal()} count $place return $place)",
+                    f"(for $one in {several} order by {order} return string($one))",
+                    f"(for $one in distinct-values({several}) return concat($one, '!'))",
+                    f"(for $one in ({plain}, {self.number(names, 0)}, 'x') return concat($one, '.'))",
+                    f"(for $one in 1 to {random.randrange(4)} return $one * 2)",
+                    f"index-of({plain}, {random.choice([self.text_literal(), self.number_literal()])})",
+                    f"one-or-more({several})",
+                    f"(let $all := {several} return $all)",
+                    f"max(for $one in {plain} return string($one))",
+                ]
+            )
+
+        return self._some_of(lambda: plain, lambda: self.filtered(names, below), loop, row, distinct, placed)
 
     def aggregate(self, names: Names, depth: int) -> str:
         """An aggregate of what is repeated, or of what a loop over it computes."""
@@ -676,6 +710,16 @@ class QueryMaker:
                 f"{random.choice([*names.nodes, *names.repeated])})"
             ),
             lambda: f"({random.choice(['$p/*', '$p//w', '$p/line'])} except {random.choice(names.nodes)})",
+            lambda: (
+                f"{random.choice([*names.nodes, *names.lines])}/{random.choice(['..', 'self::d', '../name', '(d, w)'])}"
+            ),
+            lambda: f"reverse({random.choice([*names.nodes, *names.lines])})",
+            lambda: f"({random.choice(names.nodes)}, {self.nodes(names, 0)})[1]",
+            lambda: f"(let $made := {self.nodes(names, below)} return ($made, $made))",
+            lambda: (
+                f"(for $one at $place in {random.choice([*names.lines, *names.nodes])} "
+                f"return <n at='{{ $place }}'>{{ {self.nodes(names, 0)} }}</n>)"
+            ),
             loop,
             loop,
         )

@@ -228,6 +228,29 @@ VALUES = [
     "sum($o/rows/member[1])",
     "count($o.rows[].sku)",
     "exists($o.rows[[2]])",
+    "array { $o.tags[] }",
+    "array { $o.scores[], $o.id }",
+    "array { for $l in $o.lines[] return { 's': $l.sku, 't': $l.tags } }",
+    "array { for $l in $o.lines[] order by $l.qty return $l.sku }",
+    "array { distinct-values($o.tags[]) }",
+    "array { reverse($o.scores[]) }",
+    "array { for $t at $i in $o.tags[] return $i }",
+    "array { $o.note, $o.name }",
+    "$o.tags[][1]",
+    "$o.scores[][last()]",
+    "$o.tags(1)",
+    "$o.scores(2)",
+    "$o.lines[][1].sku",
+    "exactly-one($o.name)",
+    "count(distinct-values($o.tags[]))",
+    "count(index-of($o.tags[], 'gold'))",
+    "max($o.tags[])",
+    "sum(for $l in $o.lines[] return string-length($l.sku))",
+    "(let $x := { 'n': $o.name, 'm': $o.amount } return $x)",
+    "(let $x := ($o.id, $o.scores[]) return sum($x))",
+    "(let $f := function($x) { $x * 2 } return $f($o.amount))",
+    "($o.note, $o.name)[1]",
+    "(for $i in 1 to 2 return $o.id)[1]",
 ]
 WHOLES = [
     "$o.rows",
@@ -241,6 +264,9 @@ WHOLES = [
     "$o/customer",
     "$o.lines[[1]]",
     "$o",
+    "array { $o.lines[] }",
+    "array { $o }",
+    "$o.lines[][1]",
 ]
 CONDITIONS = [
     "$o.amount > 50",
@@ -359,6 +385,16 @@ def random_query(random: Random) -> str:
                     ["$l in $o.lines[] order by $l.qty", "$l in $o.lines[] order by $l.sku descending"]
                 )
                 return f"for {loop} return {{ 't': $l.qty, 'n': {value()} }}"
+            case 6:
+                return random.choice(
+                    [
+                        f"for $t at $i in $o.tags[] return {{ 't': $t, 'i': $i, 'v': {value()} }}",
+                        "for $t in distinct-values($o.tags[]) return { 't': $t }",
+                        f"for $i in 1 to 2 return {{ 'i': $i, 'v': {value()} }}",
+                        random.choice(["$o.tags[]", "$o.lines[]", "$o.scores[]", "$o.lines[].sku"]),
+                        f"let $x := {{ 'v': {value()} }} return {{ 'x': $x, 'y': [$x] }}",
+                    ]
+                )
             case 5:
                 return f"<a k='{{ $o.name }}'>{{ {random.choice(VALUES)} }}<b>{{ $o.amount }}</b></a>"
             case _:

@@ -11,8 +11,8 @@ from columnar.streams import Stream, _Out, answer_piece, item_queries
 ASKED = {
     "usual": 'for $p in stream("s")/root/p where $p/v > 2 return <a>{ $p/v }</a>',
     "other": 'for $p in stream("s")/root/p where $p/w > 2 return <a>{ $p/w }</a>',
-    "parent": 'for $p in stream("s")/root/p return $p/v/..',
-    "again": 'for $p in stream("s")/root/p where exists($p/w/..) return $p/v',
+    "parent": 'for $p in stream("s")/root/p return $p/v/following-sibling::w',
+    "again": 'for $p in stream("s")/root/p where exists($p/w/following-sibling::x) return $p/v',
     "spaced": 'declare namespace n = "u"; for $p in stream("s")/root/p return $p/n:v',
 }
 
@@ -57,7 +57,7 @@ def test_subscriptions_that_the_law_answers_are_counted_by_their_reasons() -> No
     _, coverage = _counts(Stream(item_queries(ASKED)), b"<p><v>1</v><w>2</w></p>\n" * 5)
     assert coverage.in_columns == 3
     assert coverage.by_law == 2
-    assert coverage.reasons == {"a step along the parent axis": 2}
+    assert coverage.reasons == {"a step along the following-sibling axis": 2}
 
 
 def test_without_items_nothing_is_known() -> None:

@@ -51,6 +51,15 @@ FORMS = [
     "let $x := {t} * {m} where $x > {n} return <a>{{ $x }}</a>",
     "where $p/line[{q} > {n}] return <a>{{ for $l in $p/line where $l/{q} < {m} return <l k='{{ $l/{q} }}'/> }}</a>",
     'where exists({o}) and not({name} = "{w}") and {t} < {n} return $p/d',
+    'where ends-with({name}, "{w}") return <a>{{ {t} }}</a>',
+    'where not(ends-with({name}, "{w}")) and {t} > {n} return $p/d',
+    'where ends-with(upper-case({name}), "{w}") or ends-with({name}, "{x}") return $p/d',
+    'where some $l in $p/line satisfies ends-with($l/{sku}, "{w}") return <a>{{ {t} }}</a>',
+    "return <a>{{ for $v at $i in {v} where $v > {n} return <b n='{{ $i }}'>{{ $v * {m} }}</b> }}</a>",
+    "let $x := ({t}, {n}) where sum($x) > {m} return <a>{{ for $y in (for $v in {v} return $v + {n}) return $y }}</a>",
+    "let $f := function($x) {{ $x * {n} }} where $f({t}) > {m} return <a>{{ $f({u}) }}</a>",
+    "return <a>{{ for $l in $p/line order by $l/{q} * {n} return $l/{q} + {m} }}</a>",
+    "let $x := <b>{{ {t} + {n} }}</b> where {t} < {m} return <a>{{ $x, $x }}</a>",
 ]
 LOOKUPS = [
     'for $c in doc("c")/c/row where $c/@name = {name} and $c/rate > {n} return <a>{{ $c/label }}{{ {t} }}</a>',
@@ -79,7 +88,7 @@ def queries_of(random: Random, style: Style, count: int) -> dict[str, str]:
 
     paths = {field: f"$p/{at(field)}" for field in ("name", "o")}
     paths |= {field: f"$p/d/{at(field)}" for field in ("t", "u")}
-    paths |= {"q": at("q"), "v": "$p/v/@x" if style == "attributes" else "$p/v", "x_t": at("t")}
+    paths |= {"q": at("q"), "sku": at("sku"), "v": "$p/v/@x" if style == "attributes" else "$p/v", "x_t": at("t")}
     forms = random.sample(FORMS, random.choice([1, 3, 6])) + random.sample(LOOKUPS, random.choice([0, 0, 1, 3]))
     item = "item" if style == "json" else "p"
     found = {}

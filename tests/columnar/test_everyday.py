@@ -196,6 +196,31 @@ def check_case(number: int) -> tuple[int, int]:
     return answers.coverage.in_columns, len(texts)
 
 
+FAILING = "xs:integer($p/b)"
+BESIDE = [
+    f"where $p/a eq string({FAILING}) return <x/>",
+    f"where string({FAILING}) eq $p/a return <x/>",
+    f"where not($p/a eq string({FAILING})) return <x/>",
+    f"return <x>{{ $p/a eq string({FAILING}) }}</x>",
+    f"return <x>{{ if ($p/a eq string({FAILING})) then 1 else 2 }}</x>",
+    f"return <x>{{ $p/a + {FAILING} }}</x>",
+    f"return <x>{{ {FAILING} - $p/a }}</x>",
+    f"return <x>{{ round($p/a, {FAILING}) }}</x>",
+    f"return <x>{{ substring($p/a, {FAILING}) }}</x>",
+    f"return <x>{{ concat($p/a, {FAILING}) }}</x>",
+    f"return <x>{{ format-number($p/a, string({FAILING})) }}</x>",
+]
+
+
+@pytest.mark.parametrize("form", BESIDE)
+def test_what_fails_is_told_beside_what_is_missing(form: str) -> None:
+    """One side fails or is missing, whether the other is there or not: the law says what comes of it."""
+    values = ["", "<a>1</a>"]
+    lines = [f"<p>{one}{other}</p>" for one in values for other in ("", "<b>1</b>", "<b>x</b>")]
+    stream = Stream(item_queries({"q": f'for $p in stream("s")/r/p {form}'}), "lines", root="<r>")
+    check_by_law(stream, "\n".join([*lines * 5, ""]).encode(), Random(1))
+
+
 @pytest.mark.parametrize("number", some(range(20)))
 def test_some_everyday_queries_are_answered_as_by_law(number: int) -> None:
     """The same cases each time."""

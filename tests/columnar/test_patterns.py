@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.expressions import patterns as module
-from anabranch.columnar.expressions.patterns import ROOM, PatternIndex
 from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.match import patterns as module
+from anabranch.columnar.match.patterns import ROOM, PatternIndex
 from mass import Mass
 
 FEW = st.binary(max_size=6).map(lambda bytes_: bytes(b"aab\xff"[byte % 4] for byte in bytes_))

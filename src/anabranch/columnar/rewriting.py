@@ -11,12 +11,12 @@ cannot tell to the law, which knows what catches what.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from anabranch.columnar.expressions.functions.operators import spread
-from anabranch.columnar.expressions.sequences import PLACE
+from anabranch.columnar.expressions.sequences import PLACE, SAME
 from anabranch.language import ast
 from anabranch.language.objects import CALL
 from anabranch.language.rewrite import bindings_in, free_variables, parts, rebuild, substituted
@@ -53,6 +53,10 @@ def _usual(node: Any) -> Any:
             return ast.Filter(source, (ast.Positional(condition),), span=call.span)
         case ast.Call("unordered" | "fn:unordered", (source,)):
             return source
+        case ast.Call("reverse" | "fn:reverse", (source,)) as call:
+            return _reversed(source, call)
+        case ast.Call("index-of" | "fn:index-of", (source, ast.String() | ast.Number() as sought)) as call:
+            return _loop_with_places(ast.Call("data", (source,)), call, lambda name: ast.Call(SAME, (name, sought)))
         case ast.Call("op:in-order", (ast.Flwor((ast.For(name, source, None),), None, (), result),)) as call:
             return _united([_continued(each, name, source) for each in _steps_of(result)]) or call
         case ast.Pipeline() as pipeline:
@@ -171,6 +175,25 @@ def _as_loop(pipeline: ast.Pipeline) -> ast.Flwor | None:
 def _is_of_all(clause: ast.Clause) -> bool:
     """Whether a clause looks at all rows that come to it."""
     return isinstance(clause, ast.OrderBy | ast.Count | ast.GroupBy)
+
+
+def _reversed(source: ast.Expression, call: ast.Call) -> ast.Expression:
+    """A sequence from its end on."""
+    if isinstance(source, ast.Sequence):
+        return ast.Sequence(tuple(_reversed(each, call) for each in reversed(source.items)), span=call.span)
+    if isinstance(source, ast.Number | ast.String):
+        return source
+    loop = _loop_with_places(source, call, None)
+    return replace(loop, order=(ast.OrderKey(loop.result, True),), result=ast.Variable(loop.clauses[0].variable))
+
+
+def _loop_with_places(
+    source: ast.Expression, call: ast.Call, holds: Callable[[ast.Variable], ast.Expression] | None
+) -> ast.Flwor:
+    """The places of some values among all of them."""
+    each, place = ast.Variable("each of all"), ast.Variable("place of each")  # no variable is called so
+    clauses = (ast.For(each.name, source, None, span=call.span), ast.Let(place.name, ast.Call(PLACE, (each,))))
+    return ast.Flwor(clauses, holds and holds(each), (), place, span=call.span)
 
 
 # --- paths ------------------------------------------------------------------------------------------------

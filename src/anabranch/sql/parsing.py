@@ -73,9 +73,9 @@ class _SqlParser(RisingWaveParser):
 
 def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
     """The one statement of a text, and the places of its nodes by their identity."""
-    tokens = _tokens(text)
+    tokens, parser = _tokens(text), _parser(text)
     try:
-        statements = _SqlParser(error_level=ErrorLevel.IMMEDIATE, dialect=_DIALECT).parse(tokens, text)
+        statements = parser.parse(tokens, text)
     except _Misread as error:
         raise _unexpected(text, error.token) from None
     except RecursionError:
@@ -87,6 +87,15 @@ def read_statement(text: str) -> tuple[exp.Expr, Mapping[int, Span]]:
         place = next((each.start for each in tokens if each.token_type == TokenType.SEMICOLON), 0)
         raise refuse_sql("several statements", text, Span(place, place + 1))
     return given[0], _places(given[0])
+
+
+def _parser(text: str) -> _SqlParser:
+    try:
+        return _SqlParser(error_level=ErrorLevel.IMMEDIATE, dialect=_DIALECT)
+    except TypeError:  # mypyc's, for what extends a compiled class
+        message = "sqlglot was loaded in its compiled variant before, which cannot read SQL for us"
+        hint = "import anabranch.sql before sqlglot, or uninstall sqlglotc"
+        raise QueryError(message, text=text, span=Span(0, 0), hint=hint) from None
 
 
 def _unexpected(text: str, token: Token | None) -> QueryError:
@@ -169,28 +178,33 @@ def _places(root: exp.Expr) -> dict[int, Span]:
     Nodes forget what is above them, which nobody asks for: a tree without cycles is freed as soon as it is translated.
     """
     nodes, above = [root], [0]
+    starts, ends = [_NO_START], [0]
+    places: dict[int, Span] = {}
     for at, node in enumerate(nodes):  # which grows as it goes
         node.parent = None
-        if isinstance(node, WORDS):
-            continue
         for given in node.args.values():
             if given.__class__ in PLAIN:
                 continue
-            if isinstance(given, exp.Expr):
-                nodes.append(given)
-                above.append(at)
-            elif isinstance(given, list):
-                below = [each for each in given if isinstance(each, exp.Expr)]
-                nodes += below
-                above += [at] * len(below)
-    places: dict[int, Span] = {}
-    starts, ends = [_NO_START] * len(nodes), [0] * len(nodes)
+            for each in given if isinstance(given, list) else (given,):
+                if isinstance(each, WORDS):
+                    each.parent = None
+                    meta: dict[str, int] = each.meta
+                    if "end" in meta:
+                        start, end = meta["start"], meta["end"] + 1
+                        places[id(each)] = Span(start, end)
+                        if start < starts[at]:
+                            starts[at] = start
+                        if end > ends[at]:
+                            ends[at] = end
+                elif isinstance(each, exp.Expr):
+                    nodes.append(each)
+                    above.append(at)
+                    starts.append(_NO_START)
+                    ends.append(0)
     for at in range(len(nodes) - 1, -1, -1):  # what is below a node stands behind it
         node, start, end = nodes[at], starts[at], ends[at]
-        meta: dict[str, int] = node.meta
-        first, last = meta.get("start", start), meta.get("end", -1)
-        if not isinstance(node, WORDS):
-            last = max(last, meta.get("last", -1))
+        meta = node.meta
+        first, last = meta.get("start", start), max(meta.get("end", -1), meta.get("last", -1))
         start = first if first < start else start
         end = last + 1 if last >= end else end
         if end == 0:

@@ -22,6 +22,9 @@ LANGUAGES: tuple[Language, ...] = ("xquery", "sql")
 
 _BEGINS_SQL = re.compile(r"(?>(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/|\()*)(?:SELECT|WITH)\s", re.IGNORECASE)
 """Behind blanks, comments and parentheses, which are never read twice."""
+_BETWEEN_OPERANDS = "and|or|div|idiv|mod|to|union|intersect|except|instance|treat|castable|cast|eq|ne|lt|le|gt|ge|is"
+_TWO_NAMES = re.compile(rf"\s*(?!(?:{_BETWEEN_OPERANDS})\b)[A-Za-z_]")
+"""A name behind another, which XQuery does not have where it is no operator."""
 
 
 def language_of_file(file: Where, given: Language | None = None) -> Language | None:
@@ -31,8 +34,11 @@ def language_of_file(file: Where, given: Language | None = None) -> Language | N
 
 def is_sql(text: str, language: Language | None = None) -> bool:
     """Whether a text is SQL: as given, or by its writing."""
-    if language is not None or not _BEGINS_SQL.match(text):
+    begins = _BEGINS_SQL.match(text) if language is None else None
+    if begins is None:
         return language == "sql"
+    if _TWO_NAMES.match(text, begins.end()):
+        return True
     try:
         parse(text)
     except QueryError:

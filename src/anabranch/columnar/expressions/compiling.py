@@ -19,28 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from anabranch.columnar.expressions.computing import ValueScope
-from anabranch.columnar.expressions.functions.function import TEXTUAL
-from anabranch.columnar.expressions.functions.operators import VALUE_OPERATORS
+from anabranch.columnar.expressions.conditions import ConditionScope, is_text_path
 from anabranch.columnar.expressions.junctions import behind, then
-from anabranch.columnar.expressions.literals import (
-    check_comparable,
-    column_test,
-    double_of,
-    is_literal,
-    literal_of,
-    literals,
-    prefixed,
-    simple_number,
-)
-from anabranch.columnar.expressions.scope import blaming
-from anabranch.columnar.expressions.sequences import TRUE
+from anabranch.columnar.expressions.scope import CHECKED, blaming
+from anabranch.columnar.expressions.sequences import TRUE, Needed
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.start_tags import constructed_tag, copied, escaped
 from anabranch.columnar.expressions.tree import (
     Choice,
-    ColumnComparison,
-    ConstantValue,
+    Clear,
     ContentOf,
     Expression,
     Fragment,
@@ -50,185 +37,22 @@ from anabranch.columnar.expressions.tree import (
     PartsInOrder,
     PartText,
     Presence,
-    RowExtreme,
     RowKey,
     RowLoop,
-    RowQuantifier,
+    RowSource,
     Taken,
-    Truth,
     Wrapped,
 )
-from anabranch.columnar.match.condition import (
-    NO,
-    ItemTest,
-    NumberTest,
-    PresenceTest,
-    Settled,
-    TextTest,
-    any_of,
-    any_tree,
-)
-from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.language import ast
-from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import NOTHING, Scope, escape_attribute, escape_text
 
 
 @dataclass(frozen=True, slots=True)
-class LookScope(ValueScope):
-    """Compiles the conditions and results of queries."""
+class LookScope(ConditionScope):
+    """Compiles the results of queries."""
 
     around: Scope = field(default_factory=lambda: NOTHING)
     """The namespaces that are declared around the result."""
-
-    @blaming
-    def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
-        """A condition on one item, as far as possible as tests against constants, which an index can find."""
-        match expression:
-            case ast.And(operands):
-                return And(tuple(self.condition(each) for each in operands))
-            case ast.Or(operands):
-                return Or(tuple(self.condition(each) for each in operands))
-            case ast.Call("not" | "fn:not", (operand,)):
-                return Not(self.condition(operand))
-            case ast.Call("boolean" | "fn:boolean" | "exists" | "fn:exists", (operand,)) if self._is_nodes(operand):
-                return self._presence(self.spots(operand))
-            case ast.Call("boolean" | "fn:boolean", (operand,)):
-                return self.condition(operand)
-            case ast.Call("empty" | "fn:empty", (operand,)) if self._is_nodes(operand):
-                return Not(self._presence(self.spots(operand)))
-            case ast.Call("starts-with" | "fn:starts-with", (text, ast.String(value))) if value:
-                found = self.value(text)
-                if found.kind in TEXTUAL and not isinstance(found, ConstantValue):
-                    return prefixed(found, value.encode())
-            case ast.Comparison(operator, left, right):
-                if literals(left) and not literals(right):
-                    operator, left, right = MIRRORED[operator], right, left
-                if literals(right) and (self._is_bare(left) or self._is_value(left)):
-                    return any_tree([self._tested(operator, left, each) for each in literals(right)])
-                beyond = self._extremes(operator, left, right)
-                if beyond is not None:
-                    return beyond
-            case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
-                operator = VALUE_OPERATORS[name]
-                if isinstance(left, ast.String):
-                    operator, left, right = MIRRORED[operator], right, left
-                if isinstance(right, ast.String) and self._is_bare(left) and self._is_single(left):
-                    return self._tested(operator, left, right)
-            case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
-                if literals(left):
-                    operator, left, right = MIRRORED[operator], right, left
-                if literals(right) and _starts_from(left, name) and self._is_bare(source):
-                    inside = self.bind(name, tuple(self.spots(source)))
-                    if inside._is_bare(left):
-                        return any_tree([inside._tested(operator, left, each) for each in literals(right)])
-            case _ if self._is_nodes(expression):
-                return self._presence(self.spots(expression))
-        found = self.truth(expression)
-        match found:
-            case ColumnComparison("=", PartText(column, 0, Kind.STRING), ConstantValue("true")):
-                return TextTest(column, "=", b"true")  # a truth value of JSON
-            case _:
-                return NumberTest(found, "=", 1.0)
-
-    def predicate_test(self, expression: ast.Expression) -> Tree[ItemTest]:
-        """The condition of a predicate on an item; a number would be a position, which is an error."""
-        found = self.condition(expression)
-        match found:
-            case NumberTest(Truth(operand)) if operand.kind not in TEXTUAL:
-                raise NotColumnar("a number as a predicate")
-            case _:
-                return found
-
-    def _is_value(self, expression: ast.Expression) -> bool:
-        """Whether an expression has at most one value, and is no path."""
-        match expression:
-            case ast.Sequence() | ast.Flwor() | ast.Call("distinct-values" | "fn:distinct-values"):
-                return False
-            case _:
-                return not self.is_path(expression) and not self.mixes_types(expression)
-
-    def _is_bare(self, expression: ast.Expression) -> bool:
-        """Whether an expression is a path without predicates, and so not to text nodes."""
-        if not self.is_path(expression) or _is_text_path(expression):
-            return False
-        spots = self.filtered_spots(expression)
-        return not any(each.asked or each.is_array or (each.is_typed and each.condition) for each in spots)
-
-    def _is_nodes(self, expression: ast.Expression) -> bool:
-        """The same, where it leads to nodes and not to values of JSON."""
-        return self._is_bare(expression) and not self.is_typed(expression)
-
-    def _is_single(self, path: ast.Expression) -> bool:
-        """Whether a path leads to one part at most."""
-        spots = self.spots(path)
-        return len(spots) == 1 and spots[0].is_single
-
-    def _presence(self, spots: Sequence[Spot]) -> Tree[ItemTest]:
-        tests: list[ItemTest] = []
-        for spot in spots:
-            if spot.is_single:
-                tests.append(PresenceTest(spot.presence))
-            else:
-                there = Presence(spot.presence, spot.side)
-                found = RowQuantifier(self.frame_of(spot), True, there, self.frame, spot.side)
-                tests.append(NumberTest(found, "=", 1.0))
-        return any_of(tests)
-
-    def _tested(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest]:
-        """A comparison with a literal, which holds if it holds for one of the values."""
-        if not self.is_path(left):
-            return self._value_tested(operator, self.value(left), right)
-        tests: list[ItemTest] = []
-        for spot in self.spots(left):
-            check_comparable(PartText(spot.text, kind=spot.kind), literal_of(right))
-            if spot.is_single:
-                tests.append(column_test(operator, spot.text, right))
-                continue
-            frame, text = self.frame_of(spot), PartText(spot.text, spot.side, spot.kind)
-            if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
-                found = ColumnComparison(operator, text, literal_of(right))
-                tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
-            else:
-                extreme = RowExtreme(frame, operator in (">", ">="), text, self.frame, spot.side)
-                tests.append(NumberTest(extreme, operator, simple_number(right)))
-        return any_of(tests)
-
-    def _extremes(self, operator: Operator, left: ast.Expression, right: ast.Expression) -> Tree[ItemTest] | None:
-        """Whether a selected value of a repeated part is beyond a number, tested on the greatest or least of them."""
-        if operator in ("=", "!=") or isinstance(right, ast.String) or not is_literal(right) or not self.is_path(left):
-            return None
-        spots = [] if _is_text_path(left) else self.opened(self.filtered_spots(left))
-        number = simple_number(right)
-        if not spots or any(each.is_single for each in spots) or abs(number) >= SIMPLE:
-            return None
-        tests: list[ItemTest] = []
-        for spot in spots:
-            text: Expression = PartText(spot.text, spot.side, spot.kind)
-            check_comparable(text, literal_of(right))
-            if spot.condition is not None:
-                text = FunctionCall("where", (spot.condition, text), spot.kind)
-            found = RowExtreme(self.frame_of(spot), operator in (">", ">="), text, self.frame, spot.side)
-            tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
-        return any_of(tests)
-
-    def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
-        match left.kind, isinstance(right, ast.String):
-            case (Kind.UNTYPED | Kind.STRING, True):
-                return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
-            case (Kind.DOUBLE | Kind.DECIMAL as kind, False) if not isinstance(left, ConstantValue):
-                if kind is Kind.DOUBLE and operator != "!=":  # NaN may be among them
-                    return NumberTest(left, operator, double_of(right))
-                if kind is Kind.DECIMAL:
-                    check_comparable(left, literal_of(right))
-                return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
-            case (Kind.UNTYPED | Kind.INTEGER | Kind.NUMBER, False) if not isinstance(left, ConstantValue):
-                number = simple_number(right)
-                if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
-                    raise NotColumnar("a number of so many digits")
-                return NumberTest(left, operator, number)
-            case _:
-                raise NotColumnar("a comparison of values of different types")
 
     # --- results ------------------------------------------------------------------------------------------
 
@@ -241,7 +65,7 @@ class LookScope(ValueScope):
                 return self._constructor(expression)
             case ast.Sequence(items):
                 return self._in_a_row(items)
-            case ast.Flwor((ast.For(), *_), _, (), _) if not self.gives_nodes(expression):
+            case ast.Flwor((ast.For(), *_)) if not self.gives_nodes(expression):
                 return self._values([expression])
             case ast.Flwor((ast.For(name, source, None), *lets), _, order, _) if order:
                 return self.ordered_rounds(name, source, lets, expression)
@@ -258,10 +82,34 @@ class LookScope(ValueScope):
                 return self._joined(operand)
             case ast.Call("distinct-values" | "fn:distinct-values"):
                 return self._joined(expression)
+            case ast.Call(name, (operand,)) if name.removeprefix("fn:") in CHECKED and self.gives_nodes(operand):
+                clears = self.number_checked(name.removeprefix("fn:"), operand)
+                return [Made(behind(clears, ContentOf(tuple(self.result(operand)))))]
+            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)) if items:
+                return self._first_result(items)
             case _ if self.gives_nodes(expression, some=True):
                 raise NotColumnar("nodes that were chosen before", "an `if` where they are given")
             case _:
                 return [Made(escaped(self.written(expression), escape_text))]
+
+    def clear_of(self, expression: ast.Expression) -> Expression | None:
+        """What must be clear for an expression with any number of values, or elements."""
+        if self.gives_nodes(expression, some=True):
+            return Clear(ContentOf(tuple(self.result(expression))))
+        return super(LookScope, self).clear_of(expression)
+
+    def _first_result(self, items: Sequence[ast.Expression]) -> list[Fragment]:
+        """The first of several things of which each is there at most once; an error in another one is an error, too."""
+        for each in items:
+            sources = self.sequence(each, Needed.COUNT).sources
+            if len(sources) > 1 or any(source.frame != self.frame for source in sources):
+                raise NotColumnar("the first of several parts, of which some are repeated")
+        *before, last = items
+        found: Expression = ContentOf(tuple(self.result(last)))
+        for each in reversed(before):
+            found = Choice(self._exists(each), ContentOf(tuple(self.result(each))), found)
+        clears = [clear for each in items if (clear := self.clear_of(each)) is not None]
+        return [Made(behind(clears, found))]
 
     def gives_pieces(self, expression: ast.Expression) -> bool:
         """Whether what the rounds of a loop give is written one behind the other, with nothing between."""
@@ -343,8 +191,27 @@ class LookScope(ValueScope):
                 if len(spots) > 1:
                     raise NotColumnar("a loop over parts of different names", "a loop for each name")
                 return [fragment for spot in spots for fragment in self._rounds(name, spot, others, left, inside)]
+            case ast.For(name, source, None):
+                if not self.gives_pieces(ast.Flwor(tuple(clauses), where, (), inside)):
+                    raise NotColumnar("a loop whose rounds give values", "elements around them")
+                each_round, clears = self.value_rounds(name, source)
+                contents = [self._value_round(*each, others, where, inside) for each in each_round]
+                return [Made(behind(clears, ContentOf(tuple(map(Made, contents)))))]
             case _:
-                raise NotColumnar("a loop over values")
+                raise NotColumnar("a loop over windows")
+
+    def _value_round(
+        self,
+        scope: LookScope,
+        rows: RowSource,
+        others: Sequence[ast.For | ast.Let],
+        where: ast.Expression | None,
+        inside: ast.Expression,
+    ) -> Expression:
+        content = ContentOf(tuple(scope.rounds(others, where, inside)))
+        if rows.frame == self.frame:
+            return Choice(rows.condition or TRUE, content, ContentOf(()))
+        return RowLoop(rows.frame, rows.condition, content, self.frame, rows.side, rows.order)
 
     def _rounds(
         self,
@@ -370,28 +237,34 @@ class LookScope(ValueScope):
         self, name: str, source: ast.Expression, lets: Sequence[ast.For | ast.Let], loop: ast.Flwor
     ) -> list[Fragment]:
         """The results of the rounds of a loop, in the order of its `order by`."""
-        spots: list[Spot] = []
+        if not self.gives_pieces(loop):
+            raise NotColumnar("a loop whose rounds give values", "elements around them")
         where = loop.where
-        if self.is_path(source) and self.gives_pieces(loop):
-            spots, where = self.looped_spots(name, source, loop.where, lets)
-        if len(spots) != 1 or spots[0].is_single:
+        if self.is_path(source):
+            spots, where = self.looped_spots(name, source, where, lets)
+            rounds, asked = [(self.in_round(name, each), self.nodes_at(each)) for each in spots], self.asked(spots)
+        else:
+            rounds, asked = self.value_rounds(name, source)
+        if len(rounds) != 1:
             raise NotColumnar("a loop with `order by` over something else than one repeated part")
-        (spot,), clears = spots, []
-        nodes = self.nodes_at(spot)
-        scope = self.in_round(name, spot)
+        ((scope, rows),), clears = rounds, []
         for each in lets:
             if not isinstance(each, ast.Let):
                 raise NotColumnar("a loop with `order by` and several `for`")
             scope, clear = scope.let(each.variable, each.value)
             clears += [] if clear is None else [clear]
-        condition = nodes.condition
+        condition = rows.condition
         if clears or where is not None:
             holds = TRUE if where is None else scope.truth(where)
             condition = then(condition, behind(clears, holds))
         keys = tuple(RowKey(key, each.descending) for each in loop.order for key in scope.order_keys(each.key))
         content = ContentOf(tuple(scope.result(loop.result)))
-        found = RowLoop(nodes.frame, condition, content, self.frame, spot.side, keys)
-        return [Made(behind(self.asked([spot]), found))]
+        if rows.frame == self.frame:
+            inside = behind([Clear(each.value) for each in keys], content)
+            found: Expression = Choice(condition or TRUE, inside, ContentOf(()))
+        else:
+            found = RowLoop(rows.frame, condition, content, self.frame, rows.side, (*keys, *rows.order))
+        return [Made(behind(asked, found))]
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -433,7 +306,7 @@ class LookScope(ValueScope):
         items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
         found: list[Spot] = []
         for number, each in enumerate(items):
-            leads = self.is_path(each) and not (self.is_typed(each) or _is_text_path(each))
+            leads = self.is_path(each) and not (self.is_typed(each) or is_text_path(each))
             spots = self.filtered_spots(each) if leads else []
             known = {*names[1:], *(spot.name for spot in found)}
             fits = len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in known
@@ -460,7 +333,7 @@ class LookScope(ValueScope):
 
     def _joined_value(self, expression: ast.Expression) -> Expression:
         """The values of an expression as the text of an attribute, with a space between them."""
-        found = self.sequence(expression, ordered=True).sources
+        found = self.sequence(expression, Needed.ORDER).sources
         if len(found) == 1 and found[0].frame == self.frame and found[0].condition is None:
             return escaped(self.written(expression), escape_attribute)
         return escaped(self.folded("string-join", expression, (ast.String(" "),)), escape_attribute)
@@ -481,12 +354,6 @@ def _is_element(fragment: Fragment) -> bool:
     return isinstance(fragment, Wrapped)
 
 
-def _starts_from(expression: ast.Expression, name: str) -> bool:
-    """Whether an expression is a variable, or a path from it."""
-    start = expression.start if isinstance(expression, ast.Path) else expression
-    return isinstance(start, ast.Variable) and start.name == name
-
-
 def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
     """The items of nested sequences."""
     for each in items:
@@ -494,8 +361,3 @@ def _flat(items: Sequence[ast.Expression]) -> Iterator[ast.Expression]:
             yield from _flat(each.items)
         else:
             yield each
-
-
-def _is_text_path(expression: ast.Expression) -> bool:
-    """Whether a path has a kind test, such as `text()`, among its steps."""
-    return isinstance(expression, ast.Path) and any(isinstance(each.test, ast.KindTest) for each in expression.steps)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
 
-from anabranch.columnar.expressions.folding import FOLDS
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.functions.casts import is_castable
 from anabranch.columnar.expressions.functions.function import NUMERIC
 from anabranch.columnar.expressions.functions.operators import (
     VALUE_OPERATORS,
     deeply_equal,
+    is_same,
     value_compared,
 )
 from anabranch.columnar.expressions.functions.times import arithmetic, as_time
@@ -34,8 +34,9 @@ from anabranch.columnar.expressions.objects.lookups import (
     untyped,
     untyped_source,
 )
-from anabranch.columnar.expressions.scope import ChosenNodes, blaming, words_for
-from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, TRUE, SequenceScope
+from anabranch.columnar.expressions.rows.folding import FOLDS, MEMBERS_JOINED
+from anabranch.columnar.expressions.scope import CHECKED, ChosenNodes, Meant, behind_first, blaming, words_for
+from anabranch.columnar.expressions.sequences import LAST, PLACE, POSITION, SAME, TRUE, Needed, SequenceScope
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     TIMES,
@@ -60,6 +61,9 @@ from anabranch.values.operators import ComparisonOperator
 
 _FIRST = ast.Variable("(first)")
 """A variable that no query can name: the first of several values."""
+_OTHERS = {Kind.STRING, *TIMES}
+_USES = {"count": Needed.COUNT, "string-join": Needed.ORDER, MEMBERS_JOINED: Needed.GIVEN}
+"""By function of sequences: what it makes of the values; others take them in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class ValueScope(SequenceScope):
                 return literal_of(expression)
             case ast.Variable(name) if name in self.names and not isinstance(self.names[name], Spot | tuple):
                 found = self.names[name]
-                assert not isinstance(found, Spot | tuple)
+                assert not isinstance(found, Spot | tuple | Meant)
                 return found.value if isinstance(found, ChosenNodes) else found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return FunctionCall("text-node", (self._text(self.with_text_nodes(start, steps)),), Kind.UNTYPED)
@@ -95,8 +99,9 @@ class ValueScope(SequenceScope):
             case ast.If(condition, then, otherwise):
                 return self._chosen(self.truth(condition), then, otherwise)
             case ast.Call(name, (left, right)) if name in VALUE_OPERATORS:
-                there = [FunctionCall("there", (self.value(each),), Kind.BOOLEAN) for each in (left, right)]
-                return _given_where(Junction(True, tuple(there)), self.truth(expression))
+                values = [self.value(each) for each in (left, right)]
+                there = Junction(True, tuple(FunctionCall("there", (each,), Kind.BOOLEAN) for each in values))
+                return behind([Clear(each) for each in values], _given_where(there, self.truth(expression)))
             case ast.Call(name, arguments):
                 return self._call(name.removeprefix("fn:"), arguments)
             case ast.Cast("castable", operand, name, optional):
@@ -104,21 +109,18 @@ class ValueScope(SequenceScope):
             case ast.Cast(_, operand, name, optional):
                 found = self._call(name, (operand,))
                 return found if optional else behind([self._needed(operand)], found)
-            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)):
+            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)) if items:
                 return self._first(items)
             case ast.Filter(ast.Call("tokenize" | "fn:tokenize", arguments), (ast.Positional(ast.Number() as place),)):
                 return self._call("token", (*arguments, place))
             case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
                 return self.truth(expression)
-            case ast.Flwor((ast.Let(name, value), *others), None, (), result):
+            case ast.Flwor((ast.Let(name, value), *_), _, ()):
                 bound, clear = self.let(name, value)
-                found = bound.value(ast.Flwor(tuple(others), None, (), result) if others else result)
+                found = bound.value(behind_first(expression))
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
-            case ast.Flwor((ast.For(name, source, None), *others), where, (), result):
-                inside: ast.Expression = ast.Flwor(tuple(others), where, (), result)
-                if not others:
-                    inside = result if where is None else ast.If(where, result, ast.Sequence(()))
-                return self._round(name, source, inside)
+            case ast.Flwor((ast.For(name, source, None), *_), _, ()):
+                return self._round(name, source, behind_first(expression))
             case _:
                 raise NotColumnar(words_for(expression))
 
@@ -128,6 +130,8 @@ class ValueScope(SequenceScope):
 
     def order_keys(self, expression: ast.Expression) -> list[Expression]:
         """What rows are sorted by for one key of an `order by`."""
+        if not self.is_path(expression) and self.may_be_null(expression):
+            raise NotColumnar("an order by what is chosen and may be null", "non-null(...) of each")
         found = untyped(self.written(expression))
         if _is_decimal(found):
             raise NotColumnar("an order by decimals that are computed", "number(...) computes with doubles")
@@ -168,7 +172,7 @@ class ValueScope(SequenceScope):
 
     def _first(self, items: Sequence[ast.Expression]) -> Expression:
         """The first value that is there; an error in another one is an error, too."""
-        values = self.candidates(items)
+        values = self.candidates(items, atomized=True)
         found = values[-1]
         for each in reversed(values[:-1]):
             if each.kind is not found.kind:
@@ -176,13 +180,23 @@ class ValueScope(SequenceScope):
             found = each if each.kind is Kind.BOOLEAN else Choice(is_there(each), each, found)
         return behind([Clear(each) for each in values], found)
 
-    def candidates(self, items: Sequence[ast.Expression]) -> list[Expression]:
-        """The values of which the first that is there is meant."""
-        if any(self.gives_nodes(each, some=True) for each in items):
+    def candidates(self, items: Sequence[ast.Expression], *, atomized: bool = False) -> list[Expression]:
+        """The values of which the first that is there is meant; `null` is one, and left to the law.
+
+        Nodes are candidates where values are asked for.
+        """
+        if not atomized and any(self.gives_nodes(each, some=True) for each in items):
             raise NotColumnar("the first of several nodes", "string(...) of each")
-        if any(map(self.may_be_null, items)):
+        return [self._candidate(each) for each in items]
+
+    def _candidate(self, item: ast.Expression) -> Expression:
+        value = self.value(ast.Call("data", (item,), span=item.span))
+        if not self.may_be_null(item):
+            return value
+        spots = self.filtered_spots(item) if self.is_path(item) else []
+        if not spots or not all(each.is_single for each in spots):
             raise NotColumnar("the first of several values that may be null", "non-null(...) of each")
-        return [self.value(each) for each in items]
+        return behind([Clear(self.not_null(each)) for each in spots], value)
 
     def _round(self, name: str, source: ast.Expression, rest: ast.Expression) -> Expression:
         """The value of a loop that has one round at most."""
@@ -212,6 +226,13 @@ class ValueScope(SequenceScope):
             return found
         return Junction(False, (negated(FunctionCall("there", (value,), Kind.BOOLEAN)), found))
 
+    def _only_of(self, operand: ast.Expression) -> Expression:
+        """The value of what may be one of several parts."""
+        spots = self.filtered_spots(operand) if self.is_path(operand) else []
+        if len(spots) == 1:
+            return self._text([replace(spots[0], is_chosen=True)])
+        return self.value(operand)
+
     def _needed(self, operand: ast.Expression) -> Expression:
         """Unclear where there is no value."""
         there = FunctionCall("there", (self.value(operand),), Kind.BOOLEAN)
@@ -226,7 +247,7 @@ class ValueScope(SequenceScope):
         if not spots:
             return FunctionCall("where", (ConstantValue(False), ConstantValue("")), Kind.UNTYPED)
         if len(spots) == 1 and not spots[0].is_single and (spots[0].is_chosen or self.is_looked_up(spots[0])):
-            value = RowFold("only one", (self._values_at(spots[0]),), (), spots[0].kind, self.frame)
+            value = RowFold("only one", (self.values_at(spots[0]),), (), spots[0].kind, self.frame)
             return behind(self.asked(spots), value)
         if len(spots) > 1 or not spots[0].is_single:
             raise NotColumnar("a path to several values")
@@ -250,8 +271,8 @@ class ValueScope(SequenceScope):
                 return negated(found) if name == "empty" else found
             case (("data" | "non-null"), (operand,)):
                 return self.value(operand)
-            case "zero-or-one", (operand,) if not (self.gives_nodes(operand, some=True) or self.may_be_null(operand)):
-                return self.value(operand)
+            case _, (operand,) if name in CHECKED:
+                return behind(self.number_checked(name, operand), self._only_of(operand))
             case "deep-equal", (left, right) if not self.gives_nodes(ast.Sequence(tuple(arguments)), some=True):
                 return told(deeply_equal(self.value(left), self.value(right)), "deep-equal()")
             case (("name" | "local-name"), _):
@@ -274,11 +295,13 @@ class ValueScope(SequenceScope):
         return FunctionCall(name, values, kind)
 
     def folded(self, name: str, operand: ast.Expression, others: Sequence[ast.Expression]) -> Expression:
-        """The result of a function of `folding.py` over a sequence."""
-        sequence = self.sequence(operand, counted=name == "count", ordered=name == "string-join")
+        """The result of a function of `rows/folding.py` over a sequence."""
+        sequence = self.sequence(operand, _USES.get(name, Needed.VALUES))
         if name != "string-join" and any(_is_decimal(each.value) for each in sequence.sources):
             raise NotColumnar(f"{name}() of decimals that are computed", "number(...) computes with doubles")
         sequence = replace(sequence, sources=tuple(map(untyped_source, sequence.sources)))
+        if name in ("min", "max") and {each.value and each.value.kind for each in sequence.sources} <= _OTHERS:
+            name = f"{name} of others"
         arguments = tuple(untyped(self.value(each)) for each in others)
         for each in sequence.sources:
             if isinstance(each.value, ConstantValue):
@@ -297,7 +320,7 @@ class ValueScope(SequenceScope):
         return behind(self.asked(spots), Choice(there, ConstantValue(name), ConstantValue("")))
 
     def _exists(self, operand: ast.Expression) -> Expression:
-        found = self.sequence(operand, counted=True)
+        found = self.sequence(operand, Needed.COUNT)
         clears = (*found.clears, *self._value_clears(found))
         return behind(clears, either([self._some_row(each, None) for each in found.sources]))
 
@@ -316,6 +339,8 @@ class ValueScope(SequenceScope):
                 if Kind.FLAG in (one.kind, other.kind):
                     return compared(VALUE_OPERATORS[name], one, other)
                 return told(value_compared(VALUE_OPERATORS[name], one, other), f"'{name[3:]}'")
+            case ast.Call(name, (left, right)) if name == SAME:
+                return told(is_same(self.value(left), self.value(right)), "index-of()")
             case ast.Quantified(kind, ((name, source), *others), condition):
                 if others or kind != "some":
                     rest = ast.Quantified(kind, tuple(others), condition) if others else condition
@@ -366,24 +391,26 @@ class ValueScope(SequenceScope):
             test = self._some_row(single, compared(operator, *sides_of_one))
             found.append(test if deep is single else self._some_row(deep, test))
         is_pair = all(len(each.sources) == 1 and each.sources[0].frame == self.frame for each in sides)
-        if is_pair and not any(each.sources[0].condition for each in sides):
+        if is_pair and not any(each.sources[0].condition or each.clears for each in sides):
             return found[0]
         clears = [clear for each in sides for clear in (*each.clears, *self._value_clears(each))]
         return behind(clears, either(found))
 
     def mixes_types(self, expression: ast.Expression) -> bool:
         """Whether an expression is the first of several values, and these are of different types."""
-        match expression:
-            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)):
-                return len({each.kind for each in self.candidates(items)}) > 1
+        scope, meant = self.meant(expression)
+        match meant:
+            case ast.Filter(ast.Sequence(items), (ast.Positional(ast.Number("1")),)) if items:
+                return len({each.kind for each in scope.candidates(items, atomized=True)}) > 1
             case _:
                 return False
 
     def _first_compared(self, first: ast.Expression, test: Callable[[Expression], Expression]) -> Expression:
         """A test of the first value that is there, which is written for each of their types."""
-        assert isinstance(first, ast.Filter)
-        assert isinstance(first.base, ast.Sequence)
-        values = self.candidates(first.base.items)
+        scope, meant = self.meant(first)
+        assert isinstance(meant, ast.Filter)
+        assert isinstance(meant.base, ast.Sequence)
+        values = scope.candidates(meant.base.items, atomized=True)
         found = test(values[-1])
         for each in reversed(values[:-1]):
             found = Choice(is_there(each), test(each), found)
@@ -398,13 +425,24 @@ class ValueScope(SequenceScope):
         if self.is_path(value):
             spots = self.filtered_spots(value)
             return self.bind(name, tuple(spots)), all_of(self.asked(spots))
-        if self.may_be_null(value):
-            raise NotColumnar("a `let` of a value that is chosen and may be null", "non-null(...) of each")
-        found = self.value(value)
-        if found.kind is Kind.CONTENT:
-            raise NotColumnar("a `let` of nodes")
+        found = None if self.may_be_null(value) else self._only_value(value)
+        if found is None:
+            return self.bind(name, Meant(value, self.names)), self.clear_of(value)
         chosen = self.gives_nodes(value, some=True)
         return self.bind(name, ChosenNodes(found) if chosen else found), Clear(found)
+
+    def _only_value(self, expression: ast.Expression) -> Expression | None:
+        """The value of an expression; None where it has several, or elements or objects that are given as they are."""
+        try:
+            found = self.value(expression)
+        except NotColumnar:
+            return None
+        return None if found.kind is Kind.CONTENT else found
+
+    def clear_of(self, expression: ast.Expression) -> Expression | None:
+        """What must be clear for an expression with any number of values."""
+        found = self.sequence(expression, Needed.ORDER)
+        return all_of([*found.clears, *self._value_clears(found)])
 
 
 def _given_where(condition: Expression, value: Expression) -> Expression:

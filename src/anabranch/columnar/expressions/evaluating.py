@@ -19,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.comparing import values_compared
-from anabranch.columnar.expressions.folding import FOLDS, SourceRows, first_of_values, folded, ordered, row_places
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
+from anabranch.columnar.expressions.rows.comparing import values_compared
+from anabranch.columnar.expressions.rows.folding import FOLDS, SourceRows, first_of_values, folded, row_places
+from anabranch.columnar.expressions.rows.ordering import ordered
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
+    TIMES,
     Choice,
     Clear,
     ColumnArithmetic,
@@ -84,6 +86,8 @@ from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.tables.joined_look import JoinedLook, RowLookup, TableView
 
+_TYPED_FOLDS = (Kind.INTEGER, *TIMES)
+"""The results of functions of sequences that are of the type of what they are given."""
 _NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
 
 
@@ -174,7 +178,8 @@ class FrameEvaluation:
                 return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
             case RowFold(name, sources, arguments):
                 rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
-                return folded(name, rows, self.count, [self.value(each) for each in arguments])
+                found = folded(name, rows, self.count, [self.value(each) for each in arguments])
+                return replace(found, kind=expression.kind) if expression.kind in _TYPED_FOLDS else found
             case FirstOfValue() | RowPlace() if self._whole is not None:  # these look at all rows
                 whole, chosen = self._whole
                 return whole.value(expression).take(chosen)
@@ -189,9 +194,9 @@ class FrameEvaluation:
                 return self._looped(self.inside(frame), expression)
             case PartsInOrder(columns):
                 return self._in_order(columns)
-            case RecordLine():
+            case RecordLine(_, is_ended):
                 assert isinstance(self._shredded, Shredded), "only items are records"
-                return lines_of_records(self._shredded, self._picks)
+                return lines_of_records(self._shredded, self._picks, is_ended=is_ended)
             case JsonText(operand):
                 return json_texts(operand.kind, self.value(operand), self.count)
             case JsonCopy(column):
@@ -227,7 +232,7 @@ class FrameEvaluation:
     def _belongs_around(self, expression: Expression) -> bool:
         """Whether an expression reads parts of an outer frame only."""
         match expression:
-            case PartText(column) | Presence(column) | JsonCopy(column):
+            case PartText(column) | Presence(column) | JsonCopy(column) | RecordLine(column):
                 return self._stands_around(column)
             case RowQuantifier() | RowFold() | RowExtreme() | RowLoop() | PartsInOrder() | RowsFound():
                 return expression.at != self._frame
@@ -345,7 +350,10 @@ class FrameEvaluation:
         owners = np.arange(self.count) if rows is self else self._owners_of(rows)
         value = None if source.value is None else rows.value(source.value)
         numbers = doubles_of(value) if value is not None and "doubles" in reads else None
-        return SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
+        found = SourceRows(owners, None if source.condition is None else rows.truth(source.condition), value, numbers)
+        if not source.order:
+            return found
+        return found.sorted_by([(rows.value(each.value), each.descending) for each in source.order])
 
     def _rows_in(self, frame: int, condition: Expression | None) -> tuple[SourceRows, int]:
         """The rows for which a condition holds, by their row of an outer frame, and the number of its rows."""

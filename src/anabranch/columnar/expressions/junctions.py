@@ -59,7 +59,7 @@ def either(found: Sequence[Expression]) -> Expression:
 def summand(number: Expression) -> Expression:
     """A number as an operand: the sum of nothing is an integer and no double, so it is unclear there."""
     match number:
-        case RowFold("sum"):
+        case RowFold("sum", kind=Kind.DOUBLE):
             return replace(number, name="sum of some")
         case Choice(_, then, otherwise):
             return replace(number, then=summand(then), otherwise=summand(otherwise))

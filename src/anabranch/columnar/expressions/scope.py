@@ -16,19 +16,21 @@ from anabranch.columnar.expressions.tree import Constant, ConstantValue, Express
 from anabranch.columnar.scan.look import Look
 from anabranch.language import ast
 from anabranch.language.lookups import Steps
-from anabranch.language.objects import POSTFIX
+from anabranch.language.objects import CALL, POSTFIX
 
 MOST_NODES = 2_000
 MOST_LOOKUPS = 4
 """The number of lookups in one document that a query may have: for each, the law scans all rows (LAWS 2.6)."""
 _MOST_PREDICATES = 10
 """Along one path: each condition refers twice to those before it, so to compare them takes twice as long with each."""
+CHECKED = frozenset(("zero-or-one", "exactly-one", "one-or-more"))
+"""Functions that give what they are given, if it is as many values as they say."""
 _SETS = ("op:union", "op:intersect", "op:except")
 _ANY = ConstantValue(True)
 """Stands for a value that is not looked at."""
 
 
-_Scope = TypeVar("_Scope")
+_Scope = TypeVar("_Scope", bound="PathScope")
 _Options = ParamSpec("_Options")
 _Compiled = TypeVar("_Compiled")
 
@@ -36,14 +38,14 @@ _Compiled = TypeVar("_Compiled")
 def blaming(
     compile_one: Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled],
 ) -> Callable[Concatenate[_Scope, ast.Expression, _Options], _Compiled]:
-    """Decorate a compiling method so that a `NotColumnar` from it has its expression."""
+    """Decorate a compiling method: it takes names for what they stand for, and a `NotColumnar` has its expression."""
 
     @wraps(compile_one)
     def compiled(
         scope: _Scope, expression: ast.Expression, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Compiled:
         try:
-            return compile_one(scope, expression, *args, **options)
+            return compile_one(*scope.meant(expression), *args, **options)
         except NotColumnar as reason:
             raise reason.blame(expression) from None
 
@@ -101,7 +103,18 @@ class ChosenNodes:
     value: Expression
 
 
-Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Expression
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a name stands for that has several values, or elements: the expression itself, and the names in it.
+
+    It is compiled wherever the name is used, as if it stood there.
+    """
+
+    expression: ast.Expression
+    names: Mapping[str | None, Binding]
+
+
+Binding: TypeAlias = Spot | tuple[Spot, ...] | ChosenNodes | Meant | Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,17 @@ class PathScope:
         names = {**self.names, name: replace(spot, bound=frame)}
         return replace(self, names=names, frame=frame, side=spot.side)
 
+    def meant(self, expression: ast.Expression) -> tuple[Self, ast.Expression]:
+        """An expression, or what it is a name for, and the scope in which that is compiled."""
+        scope = self
+        while isinstance(expression, ast.Variable):
+            found = scope.names.get(expression.name)
+            if not isinstance(found, Meant):
+                break
+            scope, expression = replace(scope, names=found.names), found.expression
+            scope.work.spend()
+        return scope, expression
+
     # --- paths --------------------------------------------------------------------------------------------
 
     def spots(self, expression: ast.Expression) -> list[Spot]:
@@ -144,7 +168,7 @@ class PathScope:
             case ast.Filter(base, tail):
                 found = self.filtered_spots(base)
                 return [self._judged(each, tail, self.frame if len(found) == 1 else None) for each in found]
-            case ast.Call(name) if name in POSTFIX:
+            case ast.Call(name) if name in POSTFIX or (name == CALL and self.is_path(expression)):
                 return self.looked_up(expression)
             case ast.Call(name, (left, right)) if name in _SETS:
                 return self._together(name, self.filtered_spots(left), self.filtered_spots(right))
@@ -177,7 +201,7 @@ class PathScope:
             reached = dict.fromkeys(each for spot in found for each in spot.steps(step))
             if len({each.part for each in reached}) < len(reached):
                 raise NotColumnar("a path that leads to the same parts by different predicates")
-            alone = len(reached) == 1 and not step.deep and step.axis != "descendant"
+            alone = len(reached) == 1 and not step.deep and step.axis in ("child", "attribute")
             found = [self._judged(each, step.tail, each.parent_frame if alone else None) for each in reached]
             self.work.spend(1 + len(found))
         return found
@@ -201,7 +225,7 @@ class PathScope:
             match each:
                 case ast.Predicate(asked):
                     condition = self.predicate(spot, asked)
-                case ast.Positional() if spot.is_typed and not spot.is_array:
+                case ast.Positional() if spot.is_typed and spot.is_single and not spot.is_array:
                     raise NotColumnar("a position of a value that may be null", "non-null(...)")
                 case ast.Positional(asked) if counted is not None:
                     condition = self.position(spot, asked, counted)
@@ -210,7 +234,8 @@ class PathScope:
                 case _:
                     raise NotColumnar("a step into the past")
             frame = spot.bound if spot.is_single else spot.look.frames[spot.part]
-            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)))
+            is_chosen = spot.is_chosen or (counted == spot.bound and _is_one_place(each))
+            spot = replace(spot, condition=condition, asked=(*spot.asked, (frame, condition)), is_chosen=is_chosen)
         return spot
 
     def predicate(self, spot: Spot, condition: ast.Expression) -> Expression:
@@ -246,6 +271,8 @@ class PathScope:
                 return self.is_path(base)
             case ast.Call(name, (left, right)) if name in _SETS:
                 return self.is_path(left) and self.is_path(right)
+            case ast.Call(name, (base, ast.Number() | ast.String())) if name == CALL:
+                return self.is_path(base)
             case ast.Call(name):
                 return name in POSTFIX
             case _:
@@ -261,13 +288,15 @@ class PathScope:
             case ast.Filter(base):
                 return self.is_typed(base)
             case ast.Call(name):
-                return name in POSTFIX
+                return name in POSTFIX or (name == CALL and self.is_path(expression))
             case _:
                 return False
 
     def may_be_null(self, expression: ast.Expression) -> bool:
         """Whether a value may be JSON's `null`, which columns do not tell from no value where they compute."""
         match expression:
+            case ast.Variable(name) if isinstance(found := self.names.get(name), Meant):
+                return replace(self, names=found.names).may_be_null(found.expression)
             case ast.Sequence(items) | ast.Filter(ast.Sequence(items)):
                 return any(map(self.may_be_null, items))
             case ast.If(_, then, otherwise):
@@ -275,7 +304,7 @@ class PathScope:
             case ast.Flwor(clauses, _, _, result):
                 bound = (each.source if isinstance(each, ast.For) else each.value for each in clauses)
                 return self.may_be_null(result) or any(map(self.may_be_null, bound))
-            case ast.Call("data" | "zero-or-one", (operand,)):
+            case ast.Call(name, (operand,)) if name.removeprefix("fn:") in ("data", *CHECKED):
                 return self.may_be_null(operand)
             case _:
                 return self.is_path(expression) and self.is_typed(expression)
@@ -286,6 +315,10 @@ class PathScope:
         match expression:
             case ast.ElementConstructor():
                 return True
+            case ast.Variable(name) if isinstance(found := self.names.get(name), Meant):
+                return replace(self, names=found.names).gives_nodes(found.expression, some=some)
+            case ast.Filter(ast.Sequence() as base, _) | ast.Call(_, (base,)) if _gives_what_it_is_given(expression):
+                return self.gives_nodes(base, some=some)
             case ast.Variable(name) if isinstance(self.names.get(name), ChosenNodes):
                 return True
             case ast.Sequence(items):
@@ -319,7 +352,30 @@ class PathScope:
         return frame
 
 
+def behind_first(loop: ast.Flwor) -> ast.Expression:
+    """What a loop gives in each round of its first clause."""
+    _, *others = loop.clauses
+    if others:
+        return replace(loop, clauses=tuple(others))
+    return loop.result if loop.where is None else ast.If(loop.where, loop.result, ast.Sequence(()))
+
+
+def _is_one_place(predicate: ast.Tail) -> bool:
+    """Whether a predicate holds for one place at most, whatever is there."""
+    match predicate:
+        case ast.Positional(ast.Number() | ast.Call("last" | "fn:last", ())):
+            return True
+        case _:
+            return False
+
+
+def _gives_what_it_is_given(expression: ast.Expression) -> bool:
+    return isinstance(expression, ast.Filter) or (isinstance(expression, ast.Call) and expression.name in CHECKED)
+
+
 _WORDS: Mapping[type, str] = {
+    ast.Pipeline: "a loop with `group by`, or with an `order by` in front of other clauses",
+    ast.InlineFunction: "a function that is a value",
     ast.Flwor: "the values of a loop",
     ast.ElementConstructor: "an element made by the query that is computed with",
     ast.Sequence: "several values, or none, that are computed with",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Self
 
 from anabranch.columnar.expressions.functions.function import TEXTUAL
 from anabranch.columnar.expressions.functions.operators import spread
 from anabranch.columnar.expressions.junctions import (
     all_of,
+    either,
     negated,
     text_node,
     then,
@@ -17,7 +19,7 @@ from anabranch.columnar.expressions.junctions import (
 )
 from anabranch.columnar.expressions.literals import check_comparable
 from anabranch.columnar.expressions.objects.lookups import there as value_there
-from anabranch.columnar.expressions.scope import blaming
+from anabranch.columnar.expressions.scope import CHECKED, behind_first, blaming
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Clear,
@@ -25,10 +27,13 @@ from anabranch.columnar.expressions.tree import (
     ConstantValue,
     Expression,
     FirstOfValue,
+    FunctionCall,
     Junction,
     Kind,
     PartText,
     Presence,
+    RowFold,
+    RowKey,
     RowPlace,
     RowQuantifier,
     RowSource,
@@ -38,6 +43,19 @@ from anabranch.columnar.tables.lookups import LookupScope
 from anabranch.language import ast
 
 TRUE = ConstantValue(True)
+
+
+class Needed(Enum):
+    """What is needed of a sequence."""
+
+    VALUES = "values, in any order"
+    ORDER = "values in their order"
+    NULLS = "the same, where `null` would be one of them, which columns leave to the law"
+    COUNT = "how many there are"
+    GIVEN = "what is written into JSON, in its order"
+
+
+IN_ORDER = (Needed.ORDER, Needed.NULLS, Needed.GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,8 @@ POSITION, LAST = "position()", "last()"
 """The names of these functions in a scope; no variable has such a name."""
 PLACE = "op:place"
 """The place of a loop's variable among those for which a condition holds, as a call (`rewriting.py`)."""
+SAME = "op:same"
+"""Whether a value is `eq` a literal, as a call: what cannot be compared is not."""
 _PLACE_OF = "place of "
 """Before the name of a loop's variable: the name of its place."""
 
@@ -68,6 +88,10 @@ class SequenceScope(LookupScope):
     def value(self, expression: ast.Expression) -> Expression:
         """The value of an expression that has at most one."""
         raise NotColumnar("a value")
+
+    def order_keys(self, expression: ast.Expression) -> list[Expression]:
+        """What rows are sorted by for one key of an `order by`."""
+        raise NotColumnar("an order")
 
     def truth(self, expression: ast.Expression) -> Expression:
         """The effective boolean value of an expression."""
@@ -93,7 +117,7 @@ class SequenceScope(LookupScope):
         frame = self._frame_of(spot)
         inside = self.bind(None, spot.bare) if spot.is_single else self.bind_row(None, spot.bare, frame)
         place, last = _FIRST, _FIRST
-        if spot.part == frame and counted != frame:
+        if spot.look.shown(spot.part) == frame and counted != frame:
             place, last = (RowPlace(frame, is_last, spot.condition, counted) for is_last in (False, True))
         elif not spot.is_single and counted == self.frame:
             raise NotColumnar("a position among parts of repeated parts")
@@ -105,7 +129,9 @@ class SequenceScope(LookupScope):
 
     def _held(self, spot: Spot, frame: int, holds: Expression) -> Expression:
         """A condition on a part that is there, tested behind the earlier conditions."""
-        if spot.part != frame:
+        if spot.is_typed:
+            holds = Junction(True, (value_there(spot), holds))
+        elif spot.part != frame:
             holds = Junction(True, (Presence(spot.presence, spot.side), holds))
         return then(spot.condition, holds)
 
@@ -114,56 +140,122 @@ class SequenceScope(LookupScope):
         return self.frame if spot.is_single else self.frame_of(spot)
 
     @blaming
-    def sequence(self, expression: ast.Expression, *, counted: bool = False, ordered: bool = False) -> CompiledSequence:
-        """The values of a sequence, or only their number (`counted`); they are in their order only with `ordered`."""
+    def sequence(self, expression: ast.Expression, use: Needed = Needed.VALUES) -> CompiledSequence:
+        """The values of a sequence, for some use."""
         self.work.spend()
         match expression:
             case ast.Call("op:to") if spread(expression) is not expression:
-                return self.sequence(spread(expression), counted=counted, ordered=ordered)
+                return self.sequence(spread(expression), use)
             case ast.Sequence(items):
-                parts = (self.sequence(each, counted=counted, ordered=ordered) for each in items)
+                parts = (self.sequence(each, use) for each in items)
                 return sum(parts, _NOTHING)
             case ast.Call("data" | "fn:data", (operand,)):
-                return self.sequence(operand, counted=counted, ordered=ordered)
+                return self.sequence(operand, use)
             case ast.Call("non-null", (operand,)):
-                values = self.sequence(operand, ordered=ordered)
-                return replace(values, sources=tuple(map(there_only, values.sources))) if counted else values
+                values = self.sequence(operand, Needed.VALUES if use is Needed.COUNT else Needed.ORDER)
+                return self.used(values, use)
             case ast.Call("distinct-values" | "fn:distinct-values", (operand,)):
-                return self._distinct(self.sequence(operand, ordered=ordered), counted=counted)
+                return self.used(self._distinct(self.sequence(operand, Needed.NULLS)), use)
+            case ast.Call(name, (operand,)) if name.removeprefix("fn:") in CHECKED:
+                clears = self.number_checked(name.removeprefix("fn:"), operand)
+                return self.sequence(operand, use) + CompiledSequence((), tuple(clears))
             case ast.If(condition, then, otherwise):
                 holds = self.truth(condition)
-                sides = (self.sequence(each, counted=counted, ordered=ordered) for each in (then, otherwise))
+                sides = (self.sequence(each, use) for each in (then, otherwise))
                 one, other = map(self._where, (holds, negated(holds)), sides)
                 return one + other
-            case ast.Flwor((ast.For(_, source, None), *_), _, (), _) if self.is_path(source):
-                return self._loop_sequence(expression, counted=counted, ordered=ordered)
+            case ast.Flwor((ast.Let(name, value), *_), _, ()):
+                scope, clear = self.let(name, value)
+                given = scope.sequence(behind_first(expression), use)
+                return given if clear is None else given + CompiledSequence((), (clear,))
+            case ast.Flwor((ast.For(_, _, None), *_)) if self._is_loop(expression):
+                return self._loop_sequence(expression, use)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 spots = self.with_text_nodes(start, steps)
-                texts = [replace(each, value=text_node(each.value)) for each in map(self._values_at, spots)]
-                found = list(map(there_only, texts)) if counted else texts
+                texts = [replace(each, value=text_node(each.value)) for each in map(self.values_at, spots)]
+                found = list(map(there_only, texts)) if use is Needed.COUNT else texts
             case _ if self.is_path(expression):
                 spots = self.filtered_spots(expression)
-                spots = spots if counted else self.opened(spots)
-                found = [self.nodes_at(each) if counted else self._values_at(each) for each in spots]
+                spots = spots if use in (Needed.COUNT, Needed.GIVEN) else self.opened(spots)
+                found = [self.given_at(each, use) for each in spots]
             case _:
-                single = RowSource(self.frame, None, self.value(expression), self.side)
-                return CompiledSequence((there_only(single) if counted else single,))
-        if ordered and len(found) > 1:
+                return self.single(expression, use)
+        if use in IN_ORDER and len(found) > 1:
             raise NotColumnar("the values of parts of different names in a row")
         return CompiledSequence(tuple(found), tuple(self.asked(spots)))
 
-    def _distinct(self, sequence: CompiledSequence, *, counted: bool) -> CompiledSequence:
+    def given_at(self, spot: Spot, use: Needed) -> RowSource:
+        """What is at a spot, for some use."""
+        if use is Needed.COUNT:
+            return self.nodes_at(spot)
+        found = self.values_at(spot)
+        if use is not Needed.NULLS or not spot.is_typed or found.value is None:
+            return found
+        return replace(found, condition=then(found.condition, self.not_null(spot)))
+
+    def not_null(self, spot: Spot) -> Expression:
+        """True, but unclear for `null`."""
+        text = PartText(spot.text, spot.side, spot.kind)
+        is_known = either([FunctionCall("there", (text,), Kind.BOOLEAN), negated(value_there(spot))])
+        return FunctionCall("needed", (is_known,), Kind.BOOLEAN)
+
+    def single(self, expression: ast.Expression, use: Needed) -> CompiledSequence:
+        """A sequence of one value at most."""
+        return self.used(CompiledSequence((RowSource(self.frame, None, self.value(expression), self.side),)), use)
+
+    def used(self, values: CompiledSequence, use: Needed) -> CompiledSequence:
+        """Values that were computed, for some use."""
+        sources = values.sources
+        return replace(values, sources=tuple(map(there_only, sources))) if use is Needed.COUNT else values
+
+    def number_checked(self, name: str, operand: ast.Expression) -> list[Expression]:
+        """That there are as many values as a function asks for."""
+        found = self.sequence(operand, Needed.COUNT)
+        if name == "zero-or-one" and len(found.sources) == 1 and found.sources[0].frame == self.frame:
+            return []
+        count = RowFold("count", found.sources, (), Kind.INTEGER, self.frame)
+        asked: list[Expression] = []
+        if name != "zero-or-one":
+            asked.append(ColumnComparison(">=", count, ConstantValue(1)))
+        if name != "one-or-more":
+            asked.append(ColumnComparison("<=", count, ConstantValue(1)))
+        return [Clear(FunctionCall("needed", (each,), Kind.BOOLEAN)) for each in asked]
+
+    def _is_loop(self, expression: ast.Flwor) -> bool:
+        """Whether a loop may have several rounds, and not one at most as those of values do that may be nothing."""
+        first = expression.clauses[0]
+        assert isinstance(first, ast.For)
+        return self.is_path(first.source) or not self._is_value(first.source)
+
+    def _is_value(self, expression: ast.Expression) -> bool:
+        """Whether an expression has at most one value, and is no path."""
+        scope, meant = self.meant(expression)
+        match meant:
+            case ast.Sequence() | ast.Flwor() | ast.Call("distinct-values" | "fn:distinct-values" | "op:to"):
+                return False
+            case ast.Call("data" | "fn:data" | "non-null", (operand,)):
+                spots = scope.filtered_spots(operand) if scope.is_path(operand) else None
+                return scope._is_value(operand) if spots is None else len(spots) == 1 and spots[0].is_single
+            case ast.Call(name, (operand,)) if name.removeprefix("fn:") in CHECKED:
+                return scope._is_value(operand)
+            case ast.If(_, one, other):
+                return scope._is_value(one) and scope._is_value(other)
+            case _:
+                return not scope.is_path(meant)
+
+    def _distinct(self, sequence: CompiledSequence) -> CompiledSequence:
         """A sequence of texts without duplicates."""
         match sequence.sources:
             case (RowSource(frame, condition, value) as source,) if value is not None and value.kind in TEXTUAL:
                 if frame != self.frame:
                     first = FirstOfValue(frame, value, condition, self.frame)
                     source = replace(source, condition=then(condition, first))
-                return replace(sequence, sources=(there_only(source) if counted else source,))
+                return replace(sequence, sources=(source,))
             case _:
                 raise NotColumnar("distinct values of several parts, or of numbers", "string(...) of one part")
 
-    def _values_at(self, spot: Spot) -> RowSource:
+    def values_at(self, spot: Spot) -> RowSource:
+        """The values of a path."""
         side = self.side if spot.is_single else spot.side
         return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side, spot.kind), side)
 
@@ -182,8 +274,11 @@ class SequenceScope(LookupScope):
         scope = self.bind(name, spot.bare) if spot.is_single else self.bind_row(name, spot.bare, nodes.frame)
         if not is_alone or self.is_looked_up(spot):
             return scope
-        place = _FIRST if spot.is_single else RowPlace(nodes.frame, False, nodes.condition, self.frame)
-        return scope.bind(f"{_PLACE_OF}{name}", place)
+        return scope.bind(f"{_PLACE_OF}{name}", self._place_in(nodes))
+
+    def _place_in(self, rows: RowSource) -> Expression:
+        """The place of a row among those that are taken."""
+        return _FIRST if rows.frame == self.frame else RowPlace(rows.frame, False, rows.condition, self.frame)
 
     def place(self, variable: ast.Variable, condition: ast.Expression | None) -> Expression:
         """The place of a loop's variable among those for which a condition holds."""
@@ -222,34 +317,71 @@ class SequenceScope(LookupScope):
         clears = (Junction(False, (negated(condition), each)) for each in sequence.clears)
         return CompiledSequence(sources, (Clear(condition), *clears))
 
-    def _loop_sequence(self, loop: ast.Flwor, *, counted: bool, ordered: bool) -> CompiledSequence:
+    def value_rounds(self, name: str, source: ast.Expression) -> tuple[list[tuple[Self, RowSource]], list[Expression]]:
+        """The scopes inside a loop over values, each with the rows of its rounds; and what must be clear for it."""
+        if self.gives_nodes(source, some=True):
+            raise NotColumnar("a loop over what may be nodes or values", "a loop over each")
+        values = self.sequence(source, Needed.NULLS)
+        found: list[tuple[Self, RowSource]] = []
+        for each in values.sources:
+            if each.value is None or each.value.kind in (Kind.BOOLEAN, Kind.CONTENT):
+                raise NotColumnar("a loop over conditions, or over objects")
+            rows = there_only(each)
+            scope = self if each.frame == self.frame else replace(self, frame=each.frame, side=each.side)
+            if len(values.sources) == 1 and not each.order:
+                scope = scope.bind(f"{_PLACE_OF}{name}", self._place_in(rows))
+            found.append((scope.bind(name, each.value), rows))
+        return found, [*values.clears, *self._value_clears(values)]
+
+    def _loop_sequence(self, loop: ast.Flwor, use: Needed) -> CompiledSequence:
         """The results of the rounds of a loop."""
         first, *rest = loop.clauses
         assert isinstance(first, ast.For)
-        spots, where = self.looped_spots(first.variable, first.source, loop.where, rest)
-        if ordered and len(spots) > 1:
-            raise NotColumnar("the values of parts of different names in a row")
-        found = CompiledSequence((), tuple(self.asked(spots)))
-        for spot in spots:
-            nodes, others = self.nodes_at(spot), rest
-            scope = self.in_round(first.variable, spot, is_alone=len(spots) == 1)
-            condition = nodes.condition
-            while others and isinstance(others[0], ast.Let):
-                scope, clear = scope.let(others[0].variable, others[0].value)
-                condition, others = condition if clear is None else then(condition, clear), others[1:]
-            if others:
-                given = scope.sequence(replace(loop, clauses=tuple(others)), counted=counted, ordered=ordered)
-            else:
-                if where is not None:
-                    condition = then(condition, scope.truth(where))
-                given = scope.sequence(loop.result, counted=counted, ordered=ordered)
-            if ordered and len(given.sources) > 1:
-                raise NotColumnar("a loop whose rounds give several values")
-            if condition is not None:
-                given = scope._where(condition, given)
-            clears = tuple(self._everywhere(nodes.frame, each, nodes.side) for each in given.clears)
-            found += CompiledSequence(given.sources, clears)
+        where = loop.where
+        if self.is_path(first.source):
+            spots, where = self.looped_spots(first.variable, first.source, where, rest)
+            if use in IN_ORDER and len(spots) > 1:
+                raise NotColumnar("the values of parts of different names in a row")
+            is_alone, clears = len(spots) == 1, self.asked(spots)
+            rounds = [(self.in_round(first.variable, each, is_alone=is_alone), self.nodes_at(each)) for each in spots]
+        else:
+            rounds, clears = self.value_rounds(first.variable, first.source)
+        if loop.order and len(rounds) > 1:
+            raise NotColumnar("a loop with `order by` over several parts")
+        found = CompiledSequence((), tuple(clears))
+        for scope, rows in rounds:
+            found += self._round_sequence(scope, rows, replace(loop, clauses=tuple(rest), where=where), use)
         return found
+
+    def _round_sequence(self, scope: Self, rows: RowSource, loop: ast.Flwor, use: Needed) -> CompiledSequence:
+        """The results of the rounds of the rest of a loop, for some rows."""
+        others, condition, where = loop.clauses, rows.condition, loop.where
+        while others and isinstance(others[0], ast.Let):
+            scope, clear = scope.let(others[0].variable, others[0].value)
+            condition, others = condition if clear is None else then(condition, clear), others[1:]
+        keys: tuple[RowKey, ...] = ()
+        if others:
+            if loop.order:
+                raise NotColumnar("a loop with `order by` and several `for`")
+            given = scope.sequence(replace(loop, clauses=others), use)
+        else:
+            if where is not None:
+                condition = then(condition, scope.truth(where))
+            keys = tuple(RowKey(key, each.descending) for each in loop.order for key in scope.order_keys(each.key))
+            given = scope.sequence(loop.result, use)
+        if use in IN_ORDER and len(given.sources) > 1 and rows.frame != self.frame:
+            raise NotColumnar("a loop whose rounds give several values")
+        if keys:
+            clear = all_of([Clear(each.value) for each in keys])
+            given = scope._where(then(condition, clear) if condition else clear or TRUE, given)
+        elif condition is not None:
+            given = scope._where(condition, given)
+        sources = given.sources
+        if use in IN_ORDER and (rows.order or keys):
+            if any(each.order for each in sources):
+                raise NotColumnar("a loop with `order by` inside of another one")
+            sources = tuple(replace(each, order=(*keys, *rows.order)) for each in sources)
+        return CompiledSequence(sources, tuple(self._everywhere(rows.frame, each, rows.side) for each in given.clears))
 
     def _value_clears(self, sequence: CompiledSequence) -> list[Expression]:
         """That the values of a sequence are clear, and whether they are there; what is read is, or is no error."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from anabranch.columnar.expressions.tree import Expression, Kind
+from anabranch.columnar.expressions.tree import (
+    ConstantValue,
+    Expression,
+    Junction,
+    Kind,
+    Presence,
+    RowQuantifier,
+)
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.stream.reading.json_names import key_of_step
@@ -127,6 +134,31 @@ class Spot:
         """A column that is there where the part is."""
         return self.look.presence(self.part)
 
+    def _refuse_records(self) -> None:
+        """Refuse to lead to items of JSON by other steps than down, for they would be XML then (LAWS 7.3)."""
+        if self.look.is_json and self.part in self.look.own:
+            raise NotColumnar("a step from an item of JSON to itself")
+
+    def _parent(self) -> Spot:
+        """The spot of the elements around, of those that have such a part inside."""
+        look, parent = self.look, self.look.parts[self.part].parent if self.part >= 0 else -1
+        if parent < 0 or self.part >= len(look.of_items.parts):
+            raise NotColumnar("a step out of the item")
+        if look.is_json and parent in look.own:
+            raise NotColumnar("a step up to an item of JSON")
+        inner, around = look.frames[self.part], look.frames[parent]
+        found = replace(self, part=parent, is_chosen=False)
+        if inner == around:
+            here = Presence(self.presence, self.side)
+            both = here if self.condition is None else Junction(True, (self.condition, here))
+            return replace(found, condition=both)
+        if self.bound == inner:
+            if self.condition is not None:
+                raise NotColumnar("a step up from what a predicate selects in a loop")
+            return replace(found, bound=around)
+        holds = self.condition or ConstantValue(True)
+        return replace(found, condition=RowQuantifier(inner, True, holds, around, self.side))
+
     def steps(self, step: ast.Step) -> list[Spot]:
         """The spots that a step leads to, without its predicates."""
         match step:
@@ -136,6 +168,16 @@ class Spot:
                 axis, deep = "child", True
             case ast.Step("self", ast.KindTest("node"), _, False):
                 return [self]
+            case ast.Step("self", ast.NameTest() as test, _, False):
+                self._refuse_records()
+                is_element = self.part >= 0 and not self.is_attribute
+                return [self] if is_element and is_named(self.look.parts[self.part].expanded, test) else []
+            case ast.Step("parent", ast.NameTest() | ast.KindTest("node" | "element", None) as test, _, False):
+                above = self._parent()
+                name = above.look.parts[above.part].expanded
+                return [above] if isinstance(test, ast.KindTest) or is_named(name, test) else []
+            case ast.Step("child", ast.KindTest("element", None), _, deep):
+                return self.steps(ast.Step("child", ast.NameTest("*"), (), deep))
             case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
                 raise NotColumnar("a step to nodes of one kind, whatever their name")
             case ast.Step(axis):

@@ -207,11 +207,13 @@ class RowSource:
     """None where the rows are only counted."""
     side: int = 0
     """Which of the items of a tuple the rows lie in, in a join."""
+    order: tuple[RowKey, ...] = ()
+    """The keys of an `order by`, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFold:
-    """The result of a function of `folding.py` over a sequence."""
+    """The result of a function of `rows/folding.py` over a sequence."""
 
     name: str
     sources: tuple[RowSource, ...]
@@ -298,6 +300,8 @@ class RecordLine:
     """An item of JSON as its line in the answer (LAWS 7.3); the column is the whole item."""
 
     column: PartColumn
+    is_ended: bool = True
+    """Whether the line has its end, or stands in an object."""
     kind = Kind.CONTENT
 
 
@@ -405,8 +409,8 @@ def inner(node: _Node) -> tuple[_Node, ...]:
         case RowsFound(_, asked) | RowPlace(_, _, asked):
             return () if asked is None else (asked,)
         case RowFold(_, sources, arguments):
-            parts = (part for each in sources for part in (each.condition, each.value) if part is not None)
-            return (*parts, *arguments)
+            parts = [part for each in sources for part in (each.condition, each.value) if part is not None]
+            return (*parts, *(key.value for each in sources for key in each.order), *arguments)
         case RowLoop(_, condition, content):
             keys = (each.value for each in node.order)
             return (*(() if condition is None else (condition,)), *keys, content)

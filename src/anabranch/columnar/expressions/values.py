@@ -280,7 +280,7 @@ def spans_of_owners(joined: TextColumn, bounds: Indices) -> TextColumn:
     return TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
 
 
-def lines_of_records(shredded: Shredded, picks: Indices | None) -> ColumnValue:
+def lines_of_records(shredded: Shredded, picks: Indices | None, *, is_ended: bool = True) -> ColumnValue:
     """Items of JSON as lines, each written once for all queries; unclear where the law may spell one otherwise."""
     asked = shredded.fits
     if picks is not None:
@@ -292,6 +292,8 @@ def lines_of_records(shredded: Shredded, picks: Indices | None) -> ColumnValue:
     unclear = np.empty(len(asked), np.bool_)
     written = write_lines(shredded.raw, shredded.begins, shredded.finishes, asked, *lines, unclear)
     found = lines._replace(data=lines.data[:written])
+    if not is_ended:
+        found = found._replace(ends=found.ends - (found.ends > found.starts).astype(np.int32))
     value = ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=found)
     return value if picks is None else value.take(picks)
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 from anabranch.columnar.expressions.compiling import LookScope, as_fragment
 from anabranch.columnar.expressions.objects.results import LineScope
+from anabranch.columnar.expressions.rows.folding import MEMBERS_JOINED
 from anabranch.columnar.expressions.scope import Binding, LookupTables, NodeBudget
 from anabranch.columnar.expressions.spots import NotColumnar, Spot, is_named
 from anabranch.columnar.expressions.start_tags import copied, scope_within
@@ -33,6 +34,7 @@ from anabranch.columnar.expressions.tree import (
     JsonText,
     Made,
     RecordLine,
+    RowFold,
     RowLoop,
     Taken,
     Wrapped,
@@ -234,6 +236,8 @@ def _is_json(made: Expression) -> bool:
             return _is_json(operand)
         case RowLoop(_, _, content):
             return _is_json(content)
+        case RowFold(name, sources):
+            return name == MEMBERS_JOINED and all(each.value and _is_json(each.value) for each in sources)
         case ContentOf(fragments):
             return all(
                 isinstance(each, bytes) or (isinstance(each, Made) and _is_json(each.expression)) for each in fragments

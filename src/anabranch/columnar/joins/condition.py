@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-from anabranch.columnar.expressions.comparing import is_exact
+from anabranch.columnar.expressions.rows.comparing import is_exact
 from anabranch.columnar.expressions.tree import (
     ColumnArithmetic,
     ColumnComparison,

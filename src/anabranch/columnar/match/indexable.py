@@ -6,6 +6,7 @@ columns.
 Some of them are equivalent to a test of columns without the constant:
 
     contains(text, K)                    whether a text contains a pattern
+    ends-with(text, K)                   whether the text with a mark at its end contains the pattern with that mark
     a >= b + K, and the like             a number against the sum of another and a constant
     text >= xs:dateTime(K)               a moment against another
     some $v in v satisfies condition     whether a row of a repeated part fulfils the condition
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from anabranch.columnar.expressions.functions.strings import ENDED
 from anabranch.columnar.expressions.literals import LARGEST, simple_literal
 from anabranch.columnar.expressions.spots import NotColumnar
 from anabranch.columnar.expressions.tree import (
@@ -55,6 +57,7 @@ from anabranch.columnar.match.condition import (
     TextTest,
     columns_of,
 )
+from anabranch.columnar.match.forms import AFTER
 from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree, mapped
@@ -122,6 +125,9 @@ class _Conversion:
                 return self.tests(operand)
             case FunctionCall("contains", (text, ConstantValue(str() as pattern)), _) if text.kind in _TEXTS:
                 return None if has_constant(text, self.marks) else PatternTest(self._column(text), pattern.encode())
+            case FunctionCall("ends-with", (text, ConstantValue(str() as suffix)), _) if suffix and text.kind in _TEXTS:
+                ended = FunctionCall(ENDED, (text,), Kind.STRING)
+                return None if has_constant(text, self.marks) else PatternTest(ended, suffix.encode() + AFTER)
             case ColumnComparison(
                 operator, left, FunctionCall("xs:dateTime" | "xs:date" as name, (ConstantValue(str() as text),), _)
             ):

@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from anabranch.columnar.expressions.patterns import PatternIndex
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.match.forms import AxisKind, FormConstant
 from anabranch.columnar.match.kernels import EntryKeys
+from anabranch.columnar.match.patterns import PatternIndex
 from anabranch.columnar.match.ranks import UNKNOWN
 from anabranch.columnar.scan import kernels as scan_kernels
 from anabranch.columnar.scan.kernels import Places

@@ -27,6 +27,7 @@ from anabranch.columnar.expressions.tree import (
     RowLoop,
     RowPlace,
     RowQuantifier,
+    RowSource,
     Truth,
     Wrapped,
     constant_of,
@@ -62,19 +63,25 @@ def with_constants(expression: Expression, values: Mapping[Constant, Constant]) 
         case RowPlace(_, _, condition):
             return replace(expression, condition=changed(condition))
         case RowFold(_, sources, arguments):
-            fresh = (replace(each, condition=changed(each.condition), value=changed(each.value)) for each in sources)
+            fresh = (
+                replace(each, condition=changed(each.condition), value=changed(each.value), order=_keys(each, values))
+                for each in sources
+            )
             given = tuple(with_constants(each, values) for each in arguments)
             return replace(expression, sources=tuple(fresh), arguments=given)
         case RowLoop(_, condition, content):
-            keys = tuple(RowKey(with_constants(each.value, values), each.descending) for each in expression.order)
             found = with_constants(content, values)
-            return replace(expression, condition=changed(condition), content=found, order=keys)
+            return replace(expression, condition=changed(condition), content=found, order=_keys(expression, values))
         case FirstOfValue(_, text, condition):
             return replace(expression, text=with_constants(text, values), condition=changed(condition))
         case ContentOf(fragments):
             return ContentOf(tuple(fragment_with(each, values) for each in fragments))
         case _:
             return expression
+
+
+def _keys(rows: RowSource | RowLoop, values: Mapping[Constant, Constant]) -> tuple[RowKey, ...]:
+    return tuple(RowKey(with_constants(each.value, values), each.descending) for each in rows.order)
 
 
 def fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fragment:

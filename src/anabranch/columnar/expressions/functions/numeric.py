@@ -56,8 +56,8 @@ def _to_digits(name: str) -> ColumnFunction:
         numbers, state = doubles_of(values[0])
         digits = values[1].numbers if len(values) > 1 else np.zeros(1)
         assert digits is not None
-        missing = None if len(values) == 1 else values[1].state
-        return ColumnValue(kind, worst(state, missing), rounded_to(numbers, digits, exact))
+        needed = None if len(values) == 1 or values[1].state is None else state_of(values[1].state != CLEAR, UNCLEAR)
+        return ColumnValue(kind, worst(state, needed), rounded_to(numbers, digits, exact))
 
     return replace(law, evaluate=body)
 

@@ -71,6 +71,20 @@ def deeply_equal(left: Expression, right: Expression) -> Expression | None:
     return Junction(False, (equal, Junction(True, tuple(nothing))))
 
 
+def is_same(value: Expression, sought: Expression) -> Expression | None:
+    """Whether a value is `eq` a literal; None where columns cannot tell."""
+    numbers = (Kind.NUMBER, Kind.DOUBLE, Kind.INTEGER)
+    match value.kind, sought.kind:
+        case (one, other) if one in TEXTUAL and other in TEXTUAL:
+            return ColumnComparison("=", _as_text(value), sought)
+        case (one, other) if one in numbers and other in numbers:
+            return ColumnComparison("=", value, sought)
+        case (one, other) if one in (*TEXTUAL, *numbers) and other in (*TEXTUAL, *numbers):
+            return ConstantValue(False)
+        case _:
+            return None
+
+
 def spread(expression: ast.Expression) -> ast.Expression:
     """A short range between literals as the numbers in it; everything else as it is."""
     match expression:

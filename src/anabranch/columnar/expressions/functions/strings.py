@@ -192,6 +192,16 @@ def _replace(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnVal
     return ColumnValue(kind, state, texts=TextColumn.of(b"".join(made)).spans(ends - sizes, ends))
 
 
+ENDED = "ended"
+"""A text with a byte behind it that is in no text, so that what contains a pattern with that byte ends with it."""
+
+
+def _ended(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
+    text, state = text_of(values[0], count)
+    made, full = texts.concat([TextColumn.of(b"").repeated(count), text, TextColumn.of(b"\xff")])
+    return ColumnValue(kind, worst(state, state_of(full, UNCLEAR)), texts=made)
+
+
 def _cast_to_text(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
     """Values as strings; nothing stays nothing."""
     return replace(spelled(values[0], count), kind=kind, numbers=None, ticks=None)
@@ -208,6 +218,7 @@ STRING_FUNCTIONS: Mapping[str, ColumnFunction] = {
     "contains": ColumnFunction(_TEXT_TEST, _tested(texts.contains)),
     "starts-with": ColumnFunction(_TEXT_TEST, _tested(texts.starts_with)),
     "ends-with": ColumnFunction(_TEXT_TEST, _tested(texts.ends_with)),
+    ENDED: ColumnFunction(_ONE_TEXT, _ended),
     "substring": ColumnFunction(_substring_kind, _substring),
     "substring-before": ColumnFunction(_TWO_TEXTS, _cut(texts.substring_before)),
     "substring-after": ColumnFunction(_TWO_TEXTS, _cut(texts.substring_after)),

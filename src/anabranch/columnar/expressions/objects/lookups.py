@@ -23,6 +23,7 @@ from anabranch.columnar.expressions.tree import (
     ConstantValue,
     Expression,
     FunctionCall,
+    Junction,
     Kind,
     PartText,
     Presence,
@@ -34,7 +35,7 @@ from anabranch.columnar.expressions.tree import (
 )
 from anabranch.columnar.scan.look import Look
 from anabranch.language import ast
-from anabranch.language.objects import LOOKUP, MEMBER, MEMBERS
+from anabranch.language.objects import CALL, LOOKUP, MEMBER, MEMBERS
 from anabranch.stream.reading.json_names import step_of_key
 from anabranch.values.operators import ComparisonOperator
 
@@ -53,6 +54,8 @@ class ObjectScope(PathScope):
                 return [members_of(each) for each in self.filtered_spots(base)]
             case ast.Call(name, (base, ast.Number(place))) if name == MEMBER and place.isdigit() and int(place):
                 return [_member(each, int(place)) for each in self.filtered_spots(base)]
+            case ast.Call(name, (base, argument)) if name == CALL:
+                return [_called(each, argument) for each in self.filtered_spots(base)]
             case _:
                 raise NotColumnar("a place of a member that is computed", "a whole number")
 
@@ -105,6 +108,26 @@ def _member(spot: Spot, place: int) -> Spot:
         raise NotColumnar("a member of each of several arrays")
     here = ColumnComparison("=", RowPlace(frame, False, None, spot.bound), ConstantValue(place))
     return replace(found, condition=then(found.condition, here), is_chosen=True)
+
+
+def _called(spot: Spot, argument: ast.Expression) -> Spot:
+    """What a call of an array or object gives: the member at a place, which must be there, or the value of a key."""
+    match argument:
+        case ast.Number(place) if spot.is_array and spot.is_single and place.isdigit() and int(place):
+            found = _member(spot, int(place))
+            frame = spot.look.shown(spot.part)
+            count = RowFold("count", (RowSource(frame, None, None, spot.side),), (), Kind.INTEGER, spot.bound)
+            is_there = Junction(
+                True,
+                (Presence(spot.presence, spot.side), ColumnComparison(">=", count, ConstantValue(int(place)))),
+            )
+            needed = FunctionCall("needed", (is_there,), Kind.BOOLEAN)
+            return replace(found, asked=(*found.asked, (spot.bound, needed)))
+        case ast.String(key) if spot == spot.bare and spot.is_single and spot.is_typed and not spot.is_array:
+            needed = FunctionCall("needed", (Presence(spot.presence, spot.side),), Kind.BOOLEAN)
+            for found in _under(spot, key):
+                return replace(found, condition=needed, asked=((spot.bound, needed),))
+    raise NotColumnar("a call of what is no array in most items")
 
 
 def there(spot: Spot) -> Expression:

@@ -7,13 +7,15 @@ An object is written by its fragments, as an element is, with the values in it a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.computing import is_there
-from anabranch.columnar.expressions.junctions import behind
+from anabranch.columnar.expressions.junctions import all_of, behind, there_only
 from anabranch.columnar.expressions.objects.lookups import there, typed_spot
-from anabranch.columnar.expressions.scope import blaming
+from anabranch.columnar.expressions.rows.folding import MEMBERS_JOINED
+from anabranch.columnar.expressions.scope import behind_first, blaming
+from anabranch.columnar.expressions.sequences import CompiledSequence, Needed
 from anabranch.columnar.expressions.spots import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
@@ -29,6 +31,8 @@ from anabranch.columnar.expressions.tree import (
     Made,
     PartText,
     RecordLine,
+    RowLoop,
+    RowSource,
     has_constant,
 )
 from anabranch.language import ast
@@ -66,6 +70,8 @@ class LineScope(LookScope):
                 return [*self._json(expression), _END]
             case _ if self.is_path(expression):
                 return [fragment for spot in self.filtered_spots(expression) for fragment in self._line_at(spot)]
+            case _ if self.may_be_null(expression):
+                raise NotColumnar("a value on its own line that is chosen and may be null", "non-null(...) of each")
             case _:
                 value = self._value(expression)
                 found = FunctionCall("there", (value,), Kind.BOOLEAN)
@@ -76,8 +82,13 @@ class LineScope(LookScope):
             return [Made(RecordLine(spot.whole))]
         if not spot.is_typed:
             raise NotColumnar("XML beside JSON")
-        if not spot.is_single or spot.condition is not None:
-            raise NotColumnar("several members of an array, each on its own line", "a loop over them")
+        if not spot.is_single:
+            rows = self.nodes_at(spot)
+            content = ContentOf((Made(_written(spot)[0]), _END))
+            found = RowLoop(rows.frame, rows.condition, content, self.frame, spot.side)
+            return [Made(behind(self.asked([spot]), found))]
+        if spot.condition is not None:
+            raise NotColumnar("a value that a predicate selects, on its own line", "a loop with `where`")
         written, clear = _written(spot)
         return [Made(behind([clear], Choice(there(spot), ContentOf((Made(written), _END)), _NOTHING)))]
 
@@ -96,6 +107,12 @@ class LineScope(LookScope):
                 return self._object(arguments[::2], arguments[1::2])
             case ast.Call(name, members) if name == ARRAY:
                 return [b"[", *_between([self._json(each) for each in members]), b"]"]
+            case ast.Call(name, (members,)) if name == ARRAY_OF:
+                return [b"[", Made(self.folded(MEMBERS_JOINED, members, ())), b"]"]
+            case ast.Flwor((ast.Let(name, bound), *_), _, ()):
+                scope, clear = self.let(name, bound)
+                content = ContentOf(tuple(scope._json(behind_first(expression))))
+                return [Made(content if clear is None else behind([clear], content))]
             case ast.If(condition, one, other):
                 sides = (ContentOf(tuple(self._json(each))) for each in (one, other))
                 return [Made(Choice(self.truth(condition), *sides))]
@@ -134,8 +151,10 @@ class LineScope(LookScope):
         if len(spots) > 1:
             raise NotColumnar("a path to several values")
         (spot,) = spots
+        if spot == spot.bare and spot.part in spot.look.own:
+            return [Made(RecordLine(spot.whole, is_ended=False))]
         if (spot.is_attribute and not spot.is_typed) or spot.part in spot.look.own:
-            raise NotColumnar("an attribute or a whole item in an object", "the keys that are needed")
+            raise NotColumnar("an attribute in an object, or an item that is selected", "the keys that are needed")
         if not spot.is_typed:
             spot = typed_spot(spot)
             if spot.is_array:
@@ -150,11 +169,53 @@ class LineScope(LookScope):
     def _value(self, expression: ast.Expression) -> Expression:
         return _with_type(self.written(expression))
 
+    # --- members ----------------------------------------------------------------------------------------------
+
+    def clear_of(self, expression: ast.Expression) -> Expression | None:
+        """What must be clear for an expression with any number of values, or objects."""
+        found = self.sequence(expression, Needed.GIVEN)
+        return all_of([*found.clears, *self._value_clears(found)])
+
+    def given_at(self, spot: Spot, use: Needed) -> RowSource:
+        """What is at a spot, for some use."""
+        if use is not Needed.GIVEN:
+            return super(LineScope, self).given_at(spot, use)
+        if spot == spot.bare and spot.part in spot.look.own:
+            return RowSource(self.frame, None, RecordLine(spot.whole, is_ended=False), self.side)
+        if not spot.is_typed:
+            raise NotColumnar("nodes in an array", "lookups with dots")
+        return replace(self.nodes_at(spot), value=_written(spot)[0])
+
+    def single(self, expression: ast.Expression, use: Needed) -> CompiledSequence:
+        """A sequence of one value at most, or of one object."""
+        match expression:
+            case ast.Call(name) if use is Needed.GIVEN and name in (OBJECT, ARRAY, ARRAY_OF):
+                made = ContentOf(tuple(self._json(expression)))
+                return CompiledSequence((RowSource(self.frame, None, made, self.side),))
+            case _:
+                return super(LineScope, self).single(expression, use)
+
+    def used(self, values: CompiledSequence, use: Needed) -> CompiledSequence:
+        """Values that were computed, for some use."""
+        if use is not Needed.GIVEN:
+            return super(LineScope, self).used(values, use)
+        return replace(values, sources=tuple(map(_as_json, values.sources)))
+
 
 def _with_type(value: Expression) -> Expression:
     if value.kind is Kind.UNTYPED:
         raise NotColumnar("text without a type in an object", "string(...) or number(...)")
     return value
+
+
+def _as_json(source: RowSource) -> RowSource:
+    """Values as JSON, where they are there."""
+    assert source.value is not None
+    if source.value.kind is Kind.UNTYPED:
+        raise NotColumnar("text without a type in an object", "string(...) or number(...)")
+    if source.value.kind is Kind.CONTENT:
+        raise NotColumnar("an object or array that is not just given")
+    return replace(source, condition=there_only(source).condition, value=JsonText(source.value))
 
 
 def _written(spot: Spot) -> tuple[Expression, Expression]:

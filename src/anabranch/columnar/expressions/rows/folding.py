@@ -5,9 +5,6 @@ The aggregates of `aggregates/` are computed here for many sequences at once, ea
 Sums are exact (LAWS 2.2): decimals of few digits are added as whole numbers of a common unit, and divided once; so are
 computed doubles that are binary fractions of few places, and others are added by `math.fsum`, which rounds once.
 A sum that cannot be computed so is *unclear*, and left to the law.
-
-Sequences are also sorted by keys, as by `order by`: nothing, then NaN, numbers by value, text
-(LAWS 2.3).
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates.exact import root, rounded
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.comparing import are_no_numbers, may_be_moments
+from anabranch.columnar.expressions.rows.ordering import ordered, text_places
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import TIMES, ConstantValue, Expression, Kind, RowSource
 from anabranch.columnar.expressions.values import (
@@ -65,13 +62,15 @@ class Sequences:
     exact: Numbers
     """That double where the value has few digits, so that it stands for one decimal exactly; else NaN."""
     texts: TextColumn
+    ticks: Indices
 
     def in_order(self) -> Sequences:
         """The sequences with the values of each owner together."""
         order = np.argsort(self.owners, kind="stable")
         doubles, exact = (each.take(order) if len(each) else each for each in (self.doubles, self.exact))
+        ticks = self.ticks.take(order) if len(self.ticks) else self.ticks
         spans = (each.take(order) if len(each) else each for each in (self.texts.starts, self.texts.ends))
-        return Sequences(self.owners.take(order), doubles, exact, self.texts.spans(*spans))
+        return Sequences(self.owners.take(order), doubles, exact, self.texts.spans(*spans), ticks)
 
     @property
     def is_decimal(self) -> bool:
@@ -114,12 +113,25 @@ class SourceRows:
         doubtful[self.owners[state == UNCLEAR]] = True
         return np.flatnonzero(state == CLEAR), doubtful
 
+    def sorted_by(self, keys: Sequence[tuple[ColumnValue, bool]]) -> SourceRows:
+        """The rows of each owner in the order of keys; where that is unclear, so is whether a row is taken."""
+        order, unclear = ordered(keys, self.owners)
+        verdicts = np.full(len(order), YES, np.uint8) if self.verdicts is None else self.verdicts
+        verdicts = np.where(unclear & (verdicts == YES), np.uint8(UNCLEAR_VERDICT), verdicts)
+        numbers = None
+        if self.numbers is not None:
+            doubles, state = self.numbers
+            numbers = _row_values(doubles, order), None if state is None else state.take(order)
+        value = None if self.value is None else self.value.take(order)
+        return SourceRows(self.owners.take(order), verdicts.take(order), value, numbers)
+
 
 def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequence[ColumnValue]) -> ColumnValue:
     """The results of a function over the sequences of `count` owners, each given in the order of its values."""
     function = FOLDS[name]
     unclear = np.zeros(count, np.bool_)
     owners, doubles, exact = ([_NO_NUMBERS.astype(np.int64)], [_NO_NUMBERS], [_NO_NUMBERS])
+    ticks = [_NO_NUMBERS.astype(np.int64)]
     written: list[TextColumn] = []
     for each in sources:
         rows, doubtful = each.taken(count)
@@ -130,13 +142,17 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
         if each.value is not None and "exact" in function.reads and each.value.kind in _DECIMAL:
             numbers = each.value.numbers
             exact.append(np.full(len(rows), np.nan) if numbers is None else _row_values(numbers, rows))
+        if each.value is not None and each.value.ticks is not None and "ticks" in function.reads:
+            ticks.append(np.broadcast_to(each.value.ticks, len(each.owners))[rows])
         if each.value is not None and "texts" in function.reads:
             made = spelled(each.value, len(each.owners))
             assert made.texts is not None
             written.append(made.texts.take(rows) if len(made.texts.starts) > 1 else made.texts.repeated(len(rows)))
             if made.state is not None:
                 unclear[each.owners[np.broadcast_to(made.state == UNCLEAR, len(each.owners))]] = True
-    values = Sequences(np.concatenate(owners), np.concatenate(doubles), np.concatenate(exact), together(written))
+    values = Sequences(
+        np.concatenate(owners), np.concatenate(doubles), np.concatenate(exact), together(written), np.concatenate(ticks)
+    )
     if len(sources) > 1:
         values = values.in_order()
     return function.evaluate(values, count, others).unclear_where(unclear)
@@ -224,12 +240,25 @@ def _of_numbers(sources: Sequence[RowSource], others: Sequence[Expression]) -> K
 
 
 def _sum_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
-    """The type of a sum; None for integers, whose sum is an integer (LAWS 2.1)."""
-    return None if Kind.INTEGER in _kinds(sources) else _of_numbers(sources, others)
+    """The type of a sum, that of integers for integers (LAWS 2.1); None where there may be both."""
+    kinds = _kinds(sources)
+    if kinds == {Kind.INTEGER} and not others:
+        return Kind.INTEGER
+    return None if Kind.INTEGER in kinds else _of_numbers(sources, others)
 
 
 def _extreme_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
     return Kind.DOUBLE if not others and _kinds(sources) <= {*_DECIMAL, Kind.DOUBLE} else None
+
+
+def _other_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
+    """The type of the greatest of several times or texts that are all of one type."""
+    kinds = _kinds(sources)
+    return next(iter(kinds)) if not others and len(kinds) == 1 and kinds <= {Kind.STRING, *TIMES} else None
+
+
+def _members_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
+    return Kind.CONTENT if not others and _kinds(sources) <= {Kind.CONTENT} else None
 
 
 def _count_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
@@ -384,6 +413,26 @@ def _extreme(*, greatest: bool) -> Fold:
     return fold
 
 
+def _first_in_order(*, greatest: bool) -> Fold:
+    def fold(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
+        """The greatest or least of times or texts, the first of those that are equal."""
+        counts = values.counts(count)
+        is_time = len(values.ticks) > 0
+        ranks = np.array(text_places(values.texts), np.int64)
+        if is_time:
+            ranks = np.unique(values.ticks, return_inverse=True)[1]
+        order = np.lexsort((-ranks if greatest else ranks, values.owners))
+        if not len(order):
+            nothing = np.zeros(count, np.int64)
+            absent = np.full(count, ABSENT, np.uint8)
+            return ColumnValue(Kind.STRING, absent, texts=TextColumn.of(b"").repeated(count), ticks=nothing)
+        chosen = order[np.minimum(values.bounds(count)[:-1], len(order) - 1)]
+        ticks = values.ticks[chosen] if is_time else None
+        return ColumnValue(Kind.STRING, state_of(counts == 0, ABSENT), texts=values.texts.take(chosen), ticks=ticks)
+
+    return fold
+
+
 def _counted(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
     return ColumnValue(Kind.INTEGER, None, values.counts(count).astype(np.float64))
 
@@ -416,6 +465,12 @@ def _only(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Colum
     return ColumnValue(Kind.UNTYPED, state, exact, values.texts.take(first))
 
 
+def _members_joined(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
+    return _joined(values, count, [ColumnValue(Kind.STRING, texts=TextColumn.of(b", "))])
+
+
+MEMBERS_JOINED = "members"
+"""The members of an array as JSON, with commas between them."""
 _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})
 
 FOLDS: Mapping[str, ColumnFold] = {
@@ -428,56 +483,8 @@ FOLDS: Mapping[str, ColumnFold] = {
     "stddev": ColumnFold(_of_numbers, _stddev, _EXACT),
     "min": ColumnFold(_extreme_kind, _extreme(greatest=False), _DOUBLES),
     "max": ColumnFold(_extreme_kind, _extreme(greatest=True), _DOUBLES),
+    "min of others": ColumnFold(_other_kind, _first_in_order(greatest=False), frozenset({"ticks", "texts"})),
+    "max of others": ColumnFold(_other_kind, _first_in_order(greatest=True), frozenset({"ticks", "texts"})),
+    MEMBERS_JOINED: ColumnFold(_members_kind, _members_joined, frozenset({"texts"})),
     "string-join": ColumnFold(_join_kind, _joined, frozenset({"texts"})),
 }
-
-
-# --- orders -----------------------------------------------------------------------------------------------
-
-
-_NOTHING, _NAN, _NUMBER, _TEXT = range(4)
-
-
-def ordered(keys: Sequence[tuple[ColumnValue, bool]], owners: Indices) -> tuple[Indices, Flags]:
-    """The rows of each owner in the order of keys, which may be descending; and the rows with unclear keys."""
-    unclear = np.zeros(len(owners), np.bool_)
-    columns: list[Numbers | Indices] = [owners]
-    for value, descending in keys:
-        found, doubtful = _ranks(value, len(owners))
-        columns += [-each if descending else each for each in found]
-        unclear |= doubtful
-    return np.lexsort(columns[::-1]), unclear
-
-
-def _ranks(value: ColumnValue, count: int) -> tuple[list[Numbers], Flags]:
-    """The sort keys of values, their class and their place in it; and which values are unclear."""
-    state = np.zeros(count, np.uint8) if value.state is None else np.broadcast_to(value.state, count)
-    unclear = state == UNCLEAR
-    kinds, places = np.full(count, _NUMBER, np.float64), np.zeros(count)
-    if value.verdicts is not None:
-        places[:] = value.verdicts == YES
-        unclear = unclear | (value.verdicts == UNCLEAR_VERDICT)
-    elif value.ticks is not None:
-        places[:] = np.unique(value.ticks, return_inverse=True)[1]
-    elif value.numbers is not None:
-        places[:] = value.numbers
-    else:
-        places[:] = np.nan
-    unread = np.isnan(places)
-    places[unread], kinds[unread] = 0, _NAN
-    if value.kind in (Kind.UNTYPED, Kind.STRING):
-        rows = np.flatnonzero(unread & (state != ABSENT) & ~unclear)
-        assert value.texts is not None
-        texts = value.texts.take(rows) if len(value.texts.starts) > 1 else value.texts.repeated(len(rows))
-        kinds[rows], places[rows] = _TEXT, _text_places(texts)
-        if value.kind is Kind.UNTYPED:
-            unclear[rows[~are_no_numbers(texts) | may_be_moments(texts)]] = True
-    kinds[state == ABSENT], places[state == ABSENT] = _NOTHING, 0
-    return [kinds, places], unclear
-
-
-def _text_places(texts: TextColumn) -> list[int]:
-    """The rank of each text; bytes of UTF-8 are in the order of code points."""
-    found = [texts.data[start:end].tobytes() for start, end in zip(texts.starts, texts.ends, strict=True)]
-    places = {each: place for place, each in enumerate(sorted(set(found)))}
-    return [places[each] for each in found]
