@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.expressions import patterns as module
 from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.match import patterns as module
 from anabranch.columnar.match.patterns import ROOM, PatternIndex
 from mass import Mass
 
