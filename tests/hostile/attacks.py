@@ -34,7 +34,19 @@ class Attack:
 
 def every() -> Iterator[Attack]:
     """All attacks, group by group."""
-    from hostile import json_input, output, query_text, settings, sql_text, xml_documents, xml_input
+    from hostile import (
+        json_input,
+        messages,
+        output,
+        page,
+        query_text,
+        requests,
+        settings,
+        sql_text,
+        xml_documents,
+        xml_input,
+    )
 
-    for module in (xml_input, xml_documents, json_input, query_text, sql_text, settings, output):
+    inputs = (xml_input, xml_documents, json_input, messages, query_text, sql_text, settings)
+    for module in (*inputs, requests, output, page):
         yield from module.attacks()

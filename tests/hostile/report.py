@@ -16,9 +16,12 @@ _BEGINNING = (
     "",
     "Input, queries and settings are hostile until shown otherwise.",
     "Each attack of this list was carried out in a process of its own: "
-    "an item among good ones, a document, a query beside another one, a file of settings.",
+    "an item or a message among good ones, a document, a query beside another one, a file of settings, "
+    "a request to a real server, a text that is shown.",
     "What comes of it is one of three: the input is *set aside*, as a dead letter, and its neighbours are answered; "
-    "it is *refused*, with an error that says what is wrong; or it is harmless and *answered*.",
+    "it is *refused*, with an error that says what is wrong, or a status of HTTP; or it is harmless and *answered*.",
+    "Messages come from librdkafka's mock of a cluster; what the page draws is what its modules make of a text, and "
+    "that a browser then runs nothing is tested in `tests/browser`.",
     "A test carries all of them out and fails where something else comes of one, "
     f"or where one takes more than {SECONDS} seconds of processor time or {MEGABYTES} MB of memory "
     "(`ANABRANCH_MASS=whole pytest tests/hostile`).",
