@@ -40,6 +40,8 @@ TIME = "format-dateTime(xs:dateTime('2026-03-01T00:00:00'), '{}')"
         (TIME.format("x" * 1_001), "FOFD1340"),
         (TIME.format("[Y,101]"), "FOFD1340"),
         (TIME.format("[Y,3-2]"), "FOFD1340"),
+        (TIME.format("[f#99]"), "FOFD1340"),
+        (TIME.format("[f9#\u0660]"), "FOFD1340"),
         (TIME.format("[Y"), "FOFD1340"),
         (TIME.format("Y]"), "FOFD1340"),
         (TIME.format("[X]"), "FOFD1340"),

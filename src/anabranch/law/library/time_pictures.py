@@ -274,6 +274,8 @@ def _fraction(part: _Component, digits: str) -> str:
     """The digits behind the point of seconds, cut off where there are too many."""
     pattern = part.presentation if any(map(str.isdecimal, part.presentation)) else "1"
     needed = sum(map(str.isdecimal, pattern))
+    if re.search(r"#.*\d", pattern) or len({_zero(each) for each in pattern if each.isdecimal()}) > 1:
+        raise _invalid(part.presentation)
     least, most = max(part.least, needed), max(part.most, needed)
     if not part.has_widths and needed + pattern.count("#") > 1:
         most = needed + pattern.count("#")
