@@ -26,7 +26,8 @@ _BEGINNING = (
     f"or where one takes more than {SECONDS} seconds of processor time or {MEGABYTES} MB of memory "
     "(`ANABRANCH_MASS=whole pytest tests/hostile`).",
     "`PYTHONPATH=tests python tests/hostile/report.py` prints this page again.",
-    "What a process takes to read anything is in all figures: some tenths of a second, and about 20 MB.",
+    "What a query needs to read anything at all is in the figures: some tenths of a second. "
+    "Memory is by how much a process grew that has everything loaded.",
     "",
 )
 
