@@ -48,7 +48,7 @@ def test_as_without_accents(number: int, tmp_path: Path) -> None:
     assert ended == {}
     assert accented == canonical
     assert world.changes
-    assert all(len(each) > 3 for each in accented.values())
+    assert all(len(each) > 2 for each in accented.values())
 
 
 def test_what_has_none(tmp_path: Path) -> None:

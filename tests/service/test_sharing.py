@@ -19,7 +19,7 @@ TWO = LINES + LINES.replace("streams.s", "streams.t").replace('"in"', '"other"')
 HIGH = 'for $p in stream("s")/root/p where $p/v > {} return <high>{{ $p/v }}</high>'
 RENAMED = 'for $item in stream("s")/root/p where $item/v > {} return <high>{{ $item/v }}</high>'
 SUMS = '<sums>{{ for $w in stream("s")/root/p |count {}| return <sum>{{ sum($w/v) }}</sum> }}</sums>'
-PARENTS = 'for $p in stream("t")/root/p return $p/v/..'
+SIBLINGS = 'for $p in stream("t")/root/p return $p/v/following-sibling::v'
 
 
 def items(*values: object) -> str:
@@ -52,7 +52,7 @@ def test_queries_are_grouped_by_what_they_share(tmp_path: Path) -> None:
     with served_site(tmp_path, ENGINE + TWO) as site:
         assert site.get("/api/sharing")["groups"] == []
         queries = {f"high{number}": HIGH.format(number % 5) for number in range(8)}
-        queries |= {"renamed": RENAMED.format(3), "sums": SUMS.format(2), "more": SUMS.format(3), "parents": PARENTS}
+        queries |= {"renamed": RENAMED.format(3), "sums": SUMS.format(2), "more": SUMS.format(3), "siblings": SIBLINGS}
         register(site, queries)
         site.add(items(*range(10)))
         site.add(items(*range(10)), "other/a")
@@ -69,9 +69,9 @@ def test_queries_are_grouped_by_what_they_share(tmp_path: Path) -> None:
         assert 'stream("s")' in windows["label"]
         assert (windows["subscriptions"], windows["queries"], windows["branches"]) == (2, 2, 2)
         wait_until(lambda: _group(site, groups["items t"]["id"])["reason"])
-        parents = _group(site, groups["items t"]["id"])
-        assert not parents["in_columns"]
-        assert "parent" in parents["reason"]
+        siblings = _group(site, groups["items t"]["id"])
+        assert not siblings["in_columns"]
+        assert "sibling" in siblings["reason"]
         streams = {each["name"]: each for each in found["streams"]}
         assert streams["s"]["subscriptions"] == 11
         assert set(streams["s"]["groups"]) == {high["id"], windows["id"]}

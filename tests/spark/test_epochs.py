@@ -342,7 +342,7 @@ def test_metrics_tell_what_was_read_in_columns_and_what_was_not(site: Site) -> N
     site.subscribe(
         high='<r>{ for $p in stream("s")/root/p where $p/v > 2 return $p/v }</r>',
         higher='<r>{ for $p in stream("s")/root/p where $p/v > 3 return $p/v }</r>',
-        parents='<r>{ for $p in stream("s")/root/p return $p/v/.. }</r>',
+        siblings='<r>{ for $p in stream("s")/root/p return $p/v/following-sibling::v }</r>',
     )
     items = [*(f"<p><v>{number}</v></p>" for number in range(5)), "<p> <v>3</v></p>", "<p><v>&#52;</v></p>"]
     site.write("in/a", "".join(f"{each}\n" for each in items))
@@ -357,7 +357,7 @@ def test_metrics_tell_what_was_read_in_columns_and_what_was_not(site: Site) -> N
             "unclear": 0,
             "in_columns": 2,
             "by_law": 1,
-            "reasons": {"a step along the parent axis": 1},
+            "reasons": {"a step along the following-sibling axis": 1},
             "bytes": (site.top / "in/a").stat().st_size,
         }
     }
