@@ -6,9 +6,13 @@ import os
 import stat
 import sys
 from pathlib import Path
+from socket import create_connection
 
+import pytest
+from pyspark.accumulators import AccumulatorTCPServer, UpdateRequestHandler
 from pyspark.sql import SparkSession
 
+from anabranch.spark.session import expect_end
 from sockets import listening_addresses
 
 
@@ -27,6 +31,17 @@ def test_nobody_else_can_talk_to_the_workers(spark: SparkSession) -> None:
     assert stat.filemode(folder.stat().st_mode) == "drwx------"
     assert folder.stat().st_uid == os.getuid()
     assert any(each.is_socket() for each in folder.iterdir())
+
+
+def test_a_jvm_that_is_gone_first_leaves_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """PySpark's server of accumulators would print one; of anything else that goes wrong it does."""
+    for token, is_told in ("token", False), ("other", True):
+        with AccumulatorTCPServer(("localhost", 0), UpdateRequestHandler, "token") as server:
+            expect_end(server)
+            with create_connection(server.server_address) as jvm:  # type: ignore[arg-type]
+                jvm.sendall(token.encode())
+            server.handle_request()
+        assert ("Traceback" in capsys.readouterr().err) == is_told
 
 
 def test_workers_run_this_interpreter(spark: SparkSession) -> None:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from socketserver import BaseServer
 from subprocess import PIPE
 from threading import Event, Thread
 from typing import IO, Any, TypeAlias
@@ -145,11 +146,26 @@ def _started(settings: Mapping[str, str], *, local: bool) -> SparkSession:
         folder = own_folder()
         sockets = _worker_sockets(folder) if local else {}
         conf = SparkConf().setAll([*settings.items(), *sockets.items()])
-        SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf, folder))
+        context = SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf, folder))
+        expect_end(context._accumulatorServer)
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def expect_end(accumulators: BaseServer) -> None:
+    """Let PySpark's server of accumulators end in silence where the JVM is gone before it.
+
+    The JVM closes its connection a moment before PySpark shuts the server down, which else prints a traceback.
+    """
+    tell = accumulators.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            tell(request, address)
+
+    accumulators.handle_error = handle_error  # type: ignore[method-assign, assignment]
 
 
 def _worker_sockets(folder: Path) -> Mapping[str, str]:
