@@ -27,7 +27,7 @@ from anabranch.branch.display.parts import GroupCount, GroupFold, GroupPart
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.branch.growing.arrivals import ARRIVALS
 from anabranch.branch.growing.items import Entries
-from anabranch.branch.growing.stages import GrowingSource, fail_for_good
+from anabranch.branch.growing.stages import TriedSource, fail_for_good
 from anabranch.errors import DynamicError
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known, ResultRow
@@ -131,7 +131,7 @@ class _ItemGroup:
         return sum(each.kept for each in self.aggregates)
 
 
-class GroupSource(GrowingSource):
+class GroupSource(TriedSource):
     """The groups of a stream as entries; `item` gives the stream with one item, and `entries` numbers the groups."""
 
     is_lasting = may_forget = False
@@ -279,7 +279,7 @@ class GroupSource(GrowingSource):
             self._numbers[tuple(map(group_identity, group.keys))] = entry
 
 
-class NumberedGroups(GrowingSource):
+class NumberedGroups(TriedSource):
     """The results of groups with a `count` behind them: entries are the numbers, from 0 on."""
 
     is_lasting = may_forget = False

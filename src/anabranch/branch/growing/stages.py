@@ -30,8 +30,8 @@ def fail_for_good(site: QuerySite, id: str, error: DynamicError) -> None:
     site.failing.setdefault((id, _ALWAYS), error)
 
 
-class GrowingSource(ABC):
-    """Entries of a stream that only grows, or of its groups; an error of one makes the whole answer fail."""
+class TriedSource(ABC):
+    """Entries that are tried one by one; an error of one makes the whole answer fail."""
 
     stream: str
     """The name under which its entries are numbered."""
@@ -56,7 +56,7 @@ class GrowingSource(ABC):
         self._site.failing[self.stream, entry] = error
 
 
-class LastingSource(GrowingSource):
+class LastingSource(TriedSource):
     """Entries that are never edited, and so are tried once; an error stays for good."""
 
     is_lasting = may_forget = True

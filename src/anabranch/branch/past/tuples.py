@@ -22,6 +22,7 @@ from anabranch.branch.display.evaluation import AnswerScope, Changed, QuerySite
 from anabranch.branch.display.joins.keys import Keyed
 from anabranch.branch.display.joins.ranges import SortedKeys, keys_by, meeting_by
 from anabranch.branch.display.stages import Stage
+from anabranch.branch.growing.stages import TriedSource
 from anabranch.branch.past.loops import PastLoop, PastSide, SideCondition
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -117,7 +118,7 @@ class _PastTuple:
     letters: Sequence[DeadLetter] = ()
 
 
-class RecalledTuples:
+class RecalledTuples(TriedSource):
     """The tuples of one loop as entries of a stage (`EntrySource`), under its id as the name of their stream."""
 
     is_lasting = may_forget = False
@@ -323,16 +324,6 @@ class RecalledTuples:
         """The tuples of this moment."""
         return changed[self.stream]
 
-    def rows(self, entry: int) -> Sequence[ResultRow]:
-        """The results of a tuple; none where it is gone, or makes the whole answer fail."""
-        try:
-            return self.tried(entry)
-        except DynamicError as error:
-            self.fails(entry, error)
-            return ()
-
-    shown = rows
-
     def tried(self, entry: int) -> Sequence[ResultRow]:
         """The results of a tuple; none where it is gone, and an error where it fails."""
         self._site.failing.pop((self.stream, entry), None)
@@ -352,10 +343,6 @@ class RecalledTuples:
             side, item = self._sides[place].side, self._sides[place].items[number]
             found[side.stream] = side.path, {item.arrival: item.results}
         return found
-
-    def fails(self, entry: int, error: DynamicError) -> None:
-        """Let the whole answer fail as long as the tuple is there."""
-        self._site.failing[self.stream, entry] = error
 
     def _letter(self, side: PastSide, arrival: Arrival, error: DynamicError) -> DeadLetter:
         """The dead letter of an item in which the path of a side fails."""
