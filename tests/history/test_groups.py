@@ -116,7 +116,7 @@ def compared(number: int) -> bool:
 def test_random_queries(mass: Mass) -> None:
     """After every moment the machine shows what the law does, and sets aside what the law does."""
     adjusted = sum(compared(number) for number in mass.cases(3_000))
-    assert adjusted > mass.done / 2 or mass.done < 20
+    assert adjusted > mass.done / 2 or mass.done < 100
 
 
 def test_a_few_random_queries() -> None:

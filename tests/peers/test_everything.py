@@ -32,7 +32,7 @@ def test_answers_are_those_of_one_engine(tmp_path: Path, mass: Mass, monkeypatch
     """Whatever comes together, and wherever the network is killed meanwhile, no answer shows it."""
     countdown = deadly(monkeypatch)
     runs = [check(tmp_path / f"{number}", Random(number), monkeypatch, countdown) for number in mass.cases(300)]
-    assert sum(died for died, _ in runs), "nobody was killed"
+    assert sum(died for died, _ in runs) or mass.done < 10, "nobody was killed"
 
 
 def check(folder: Path, random: Random, monkeypatch: pytest.MonkeyPatch, countdown: list[int]) -> tuple[int, int]:

@@ -122,8 +122,8 @@ def test_answers_and_dead_letters_are_those_of_one_engine(
     """Whatever types the members have, however it is asked, and wherever the network is killed meanwhile."""
     countdown = deadly(monkeypatch)
     seen = [check(tmp_path / f"{number}", Random(number), countdown) for number in mass.cases(300)]
-    assert sum(parts for parts, _ in seen), "nothing travelled in parts"
-    assert sum(died for _, died in seen), "nobody was killed"
+    assert sum(parts for parts, _ in seen) or mass.done < 10, "nothing travelled in parts"
+    assert sum(died for _, died in seen) or mass.done < 10, "nobody was killed"
 
 
 def check(folder: Path, random: Random, countdown: list[int]) -> tuple[int, int]:
