@@ -48,7 +48,6 @@ from anabranch.columnar.expressions.tree import (
     FunctionCall,
     Junction,
     Kind,
-    PartText,
     RowFold,
     RowQuantifier,
     has_constant,
@@ -252,7 +251,7 @@ class ValueScope(SequenceScope):
         if len(spots) > 1 or not spots[0].is_single:
             raise NotColumnar("a path to several values")
         (spot,) = spots
-        text = PartText(spot.text, spot.side, spot.kind)
+        text = spot.string_value
         return text if spot.condition is None else FunctionCall("where", (spot.condition, text), spot.kind)
 
     def _call(self, name: str, arguments: Sequence[ast.Expression]) -> Expression:

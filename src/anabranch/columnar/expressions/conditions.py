@@ -145,11 +145,14 @@ class ConditionScope(ValueScope):
             return self._value_tested(operator, self.value(left), right)
         tests: list[ItemTest] = []
         for spot in self.spots(left):
-            check_comparable(PartText(spot.text, kind=spot.kind), literal_of(right))
+            text = spot.string_value
+            check_comparable(text, literal_of(right))
             if spot.is_single:
-                tests.append(column_test(operator, spot.text, right))
+                is_read = isinstance(text, PartText)
+                test = column_test(operator, spot.text, right) if is_read else self._value_tested(operator, text, right)
+                tests.append(test)
                 continue
-            frame, text = self.frame_of(spot), PartText(spot.text, spot.side, spot.kind)
+            frame = self.frame_of(spot)
             if isinstance(right, ast.String) or operator in ("=", "!=") or abs(simple_number(right)) >= SIMPLE:
                 found = ColumnComparison(operator, text, literal_of(right))
                 tests.append(NumberTest(RowQuantifier(frame, True, found, self.frame, spot.side), "=", 1.0))
@@ -168,7 +171,7 @@ class ConditionScope(ValueScope):
             return None
         tests: list[ItemTest] = []
         for spot in spots:
-            text: Expression = PartText(spot.text, spot.side, spot.kind)
+            text = spot.string_value
             check_comparable(text, literal_of(right))
             if spot.condition is not None:
                 text = FunctionCall("where", (spot.condition, text), spot.kind)
@@ -176,7 +179,7 @@ class ConditionScope(ValueScope):
             tests.append(NumberTest(behind(self.asked([spot]), found), operator, number))
         return any_of(tests)
 
-    def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> Tree[ItemTest]:
+    def _value_tested(self, operator: Operator, left: Expression, right: ast.Expression) -> ItemTest:
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)

@@ -248,7 +248,9 @@ class PathScope:
 
     def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
         """The elements that a path leads to; attributes have no text nodes."""
-        return [each for each in self.filtered_spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
+        found = [each for each in self.filtered_spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
+        assert all(each.text >= 0 for each in found), "others are refused"
+        return found
 
     def _bound(self, name: str | None) -> list[Spot]:
         self.work.spend()

@@ -257,7 +257,7 @@ class SequenceScope(LookupScope):
     def values_at(self, spot: Spot) -> RowSource:
         """The values of a path."""
         side = self.side if spot.is_single else spot.side
-        return RowSource(self._frame_of(spot), spot.condition, PartText(spot.text, spot.side, spot.kind), side)
+        return RowSource(self._frame_of(spot), spot.condition, spot.string_value, side)
 
     def nodes_at(self, spot: Spot) -> RowSource:
         """The nodes of a path; without a condition each row of its frame is one."""

@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.tree import (
     ConstantValue,
+    ContentOf,
     Expression,
+    FunctionCall,
     Junction,
     Kind,
+    PartText,
     Presence,
     RowQuantifier,
+    Taken,
 )
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
@@ -24,6 +28,8 @@ _KINDS: Mapping[str, Kind] = {
     "object": Kind.CONTENT,
 }
 """By type of JSON."""
+TEXT_INSIDE = "text-inside"
+"""The text of an element with elements in it, as a function of the whole element (`functions/markup.py`)."""
 
 
 class NotColumnar(Exception):
@@ -117,10 +123,17 @@ class Spot:
         if self.is_typed and not self.look.parts[self.part].has_text:
             raise NotColumnar("an object or array that is computed with", "the keys whose values are meant")
         if not self.look.parts[self.part].has_text:
-            raise NotColumnar(
-                "the text of an element with elements in it", "name the element inside whose text is meant"
-            )
+            raise NotColumnar("text beside elements, by itself", "the whole text of the element")
         return self.part
+
+    @property
+    def string_value(self) -> Expression:
+        """Its text; that of an element of XML with elements in it is all texts inside, one behind the other."""
+        part = self.look.parts[self.part]
+        if part.has_text or self.part < 0 or self.look.is_json or self.part >= len(self.look.of_items.parts):
+            return PartText(self.text, self.side, self.kind)
+        inside = FunctionCall(TEXT_INSIDE, (ContentOf((Taken(self.whole, self.side),)),), Kind.UNTYPED)
+        return FunctionCall("where", (Presence(self.presence, self.side), inside), Kind.UNTYPED)
 
     @property
     def whole(self) -> PartColumn:

@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from anabranch.columnar.expressions.spots import NotColumnar, Spot
+from anabranch.columnar.expressions.functions.function import TEXTUAL
+from anabranch.columnar.expressions.functions.markup import ESCAPING
+from anabranch.columnar.expressions.spots import TEXT_INSIDE, NotColumnar, Spot
 from anabranch.columnar.expressions.tree import (
     Choice,
     ConstantValue,
     Expression,
+    Fragment,
     FunctionCall,
     Kind,
     RowFold,
@@ -71,14 +74,19 @@ def _holds_elements_without(spot: Spot) -> bool:
 
 
 def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
-    """A value as it is written: texts of parts are plain, and literals are escaped if texts are only copied."""
+    """A value as it is written: texts of parts are plain, and literals are escaped if texts are only copied.
+
+    The text of an element with elements in it need not be plain, so what is made of it is escaped as a whole.
+    """
     match expression:
+        case FunctionCall("behind", (clear, operand), kind):
+            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
+        case _ if expression.kind in TEXTUAL and any(map(_is_text_inside, walk(expression))):
+            return FunctionCall(ESCAPING[escape], (expression,), Kind.STRING)
         case ConstantValue(str() as text):
             return ConstantValue(escape(text))
         case Choice(condition, then, otherwise):
             return Choice(condition, escaped(then, escape), escaped(otherwise, escape))
-        case FunctionCall("behind", (clear, operand), kind):
-            return FunctionCall("behind", (clear, escaped(operand, escape)), kind)
         case FunctionCall("concat" | "string", arguments, kind):
             return FunctionCall(expression.name, tuple(escaped(each, escape) for each in arguments), kind)
         case RowFold("string-join", sources, arguments):
@@ -88,6 +96,10 @@ def escaped(expression: Expression, escape: Callable[[str], str]) -> Expression:
             raise NotColumnar("text of the query that must be escaped")
         case _:
             return expression
+
+
+def _is_text_inside(node: Expression | Fragment) -> bool:
+    return isinstance(node, FunctionCall) and node.name == TEXT_INSIDE
 
 
 def _is_plain(expression: Expression) -> bool:

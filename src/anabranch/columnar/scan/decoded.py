@@ -27,13 +27,13 @@ COPIES_NOTHING, COPIES_ELEMENTS, TAKES_TEXTS = range(3)
 computed from them."""
 
 AMPERSAND = ord("&")
-_REFERENCES = {"amp;": "&", "lt;": "<", "gt;": ">", "quot;": '"', "apos;": "'", "#x9;": "\t", "#xA;": "\n"}
-_NAMES = np.array([list(name.encode().ljust(5, b"\0")) for name in _REFERENCES], np.uint8)
-_SIZES = np.array([*map(len, _REFERENCES)])
-_CHARACTERS = np.array([*map(ord, _REFERENCES.values())], np.uint8)
+REFERENCES = {"amp;": "&", "lt;": "<", "gt;": ">", "quot;": '"', "apos;": "'", "#x9;": "\t", "#xA;": "\n"}
+_NAMES = np.array([list(name.encode().ljust(5, b"\0")) for name in REFERENCES], np.uint8)
+_SIZES = np.array([*map(len, REFERENCES)])
+_CHARACTERS = np.array([*map(ord, REFERENCES.values())], np.uint8)
 NO_REFERENCE = -1
 IS_CANONICAL = np.array(
-    [[escape(each) == f"&{name}" for name, each in _REFERENCES.items()] for escape in (escape_text, escape_attribute)]
+    [[escape(each) == f"&{name}" for name, each in REFERENCES.items()] for escape in (escape_text, escape_attribute)]
 )
 """By whether it is in an attribute, and by number: whether the serialiser writes this reference."""
 

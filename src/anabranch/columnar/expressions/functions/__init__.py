@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from anabranch.columnar.expressions.functions.by_law import by_law
 from anabranch.columnar.expressions.functions.casts import CAST_FUNCTIONS
 from anabranch.columnar.expressions.functions.function import TEXTUAL, ColumnFunction
+from anabranch.columnar.expressions.functions.markup import MARKUP_FUNCTIONS
 from anabranch.columnar.expressions.functions.numeric import NUMERIC_FUNCTIONS
 from anabranch.columnar.expressions.functions.operators import OPERATORS_BETWEEN
 from anabranch.columnar.expressions.functions.strings import STRING_FUNCTIONS
@@ -35,6 +36,7 @@ FUNCTIONS: Mapping[str, ColumnFunction] = {
     **NUMERIC_FUNCTIONS,
     **CAST_FUNCTIONS,
     **TIME_COLUMNS,
+    **MARKUP_FUNCTIONS,
     **OPERATORS_BETWEEN,
     **{
         name: by_law(TEXT_FUNCTIONS[name], TEXTUAL, result=Kind.STRING)
