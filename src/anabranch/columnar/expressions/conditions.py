@@ -171,6 +171,9 @@ class ConditionScope(ValueScope):
             return None
         tests: list[ItemTest] = []
         for spot in spots:
+            if spot.is_chosen:  # one value, so that two comparisons of it are one interval
+                tests.append(self._value_tested(operator, self._text([spot]), right))
+                continue
             text = spot.string_value
             check_comparable(text, literal_of(right))
             if spot.condition is not None:

@@ -383,16 +383,16 @@ class FrameEvaluation:
 
     def _extreme(self, inside: FrameEvaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
         numbers, state = exact_numbers(inside.value(operand))
-        owners = self._owners_of(inside)
-        there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
-        edge = -np.inf if is_greatest else np.inf
-        by = np.maximum if is_greatest else np.minimum
-        found, filled = np.full(self.count, edge), np.zeros(self.count, np.bool_)
-        by.at(found, owners[there], numbers[there])
-        filled[owners[there]] = True
-        states = np.where(filled, np.uint8(CLEAR), np.uint8(ABSENT))
+        bounds = self._bounds(inside)
+        some = np.flatnonzero(bounds[1:] > bounds[:-1])
+        edge, by = (-np.inf, np.maximum) if is_greatest else (np.inf, np.minimum)
+        found, states = np.full(self.count, edge), np.full(self.count, ABSENT, np.uint8)
+        if len(some):
+            there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
+            found[some] = by.reduceat(np.where(there, numbers, edge), bounds[some])
+            states[some[np.logical_or.reduceat(there, bounds[some])]] = CLEAR
         if state is not None:
-            states[owners[state == UNCLEAR]] = UNCLEAR
+            states[self._owners_of(inside)[state == UNCLEAR]] = UNCLEAR
         return ColumnValue(Kind.DOUBLE, states, found)
 
     def _looped(self, inside: FrameEvaluation, loop: RowLoop) -> ColumnValue:
