@@ -138,6 +138,8 @@ return <a>{ $p/v[1] * 2 }</a>
 return <a>{ string($p/v[1]), string-length($p/line[last()]/sku) }</a>
 where $p/v[1] > 3 return <a/>
 where $p/v[last()] = $p/d/t return <a/>
+where $p/v[1] >= 3 and $p/v[1] <= 7 return <a/>
+where $p/line[last()]/q > 2 and not($p/line[1]/w[1] < 4) return $p/d
 where contains($p/line[1]/sku, 'g') return <a>{ $p/v[2] + $p/v[1] }</a>
 return <a>{ for $l in $p/line return <b k='{ $l/w[1] }'>{ $l/w[1] * 2 }</b> }</a>
 return <a>{ $p/line[q > 5][1]/q * 2, ($p/line)[2]/w[1] + 1 }</a>
