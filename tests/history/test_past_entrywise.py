@@ -265,7 +265,7 @@ def test_some_random_queries_show_what_the_law_says(number: int) -> None:
 def test_random_queries_show_what_the_law_says(mass: Mass) -> None:
     """The same for very many."""
     changes = [check_random(number) for number in mass.cases(20_000)]
-    assert max(changes) > 2
+    assert max(changes) > 2 or mass.done < 100
 
 
 FOUR = "for $r in stream('a')//i?[2], $s in stream('b')//i?[2] where $r/v = $s/v return <p>{ $r/w + $s/w }</p>"
