@@ -22,8 +22,9 @@ from anabranch.columnar.expressions import texts
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.objects.writing import json_copies, json_texts
 from anabranch.columnar.expressions.rows.comparing import values_compared
-from anabranch.columnar.expressions.rows.folding import FOLDS, SourceRows, first_of_values, folded, row_places
+from anabranch.columnar.expressions.rows.folding import FOLDS, SourceRows, folded
 from anabranch.columnar.expressions.rows.ordering import ordered
+from anabranch.columnar.expressions.rows.places import first_of_values, only_one, row_places
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import (
     TIMES,
@@ -176,6 +177,8 @@ class FrameEvaluation:
                 return ColumnValue.truth(np.where(self.doubtful(frame), np.uint8(UNCLEAR_VERDICT), np.uint8(YES)))
             case RowQuantifier(frame, is_some, condition):
                 return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
+            case RowFold("only one", (source,)):
+                return only_one(self._source_rows(source, ()), self.count)
             case RowFold(name, sources, arguments):
                 rows = [self._source_rows(each, FOLDS[name].reads) for each in sources]
                 found = folded(name, rows, self.count, [self.value(each) for each in arguments])
@@ -305,9 +308,11 @@ class FrameEvaluation:
         if frame not in self._inside and isinstance(look, JoinedLook) and frame in look.lookups:
             self._look_up(frame, look.lookups[frame])
         if frame not in self._inside:
-            rows = np.arange(self.count) if self._picks is None else self._picks
-            rows = rows + self._shredded.first if self._frame < 0 else rows
-            picks, owners = self._shredded.frame(frame).rows_in(rows)
+            rows, first = self._shredded.frame(frame), self._shredded.first if self._frame < 0 else 0
+            if self._picks is None:
+                picks, owners = rows.rows_between(first, first + self.count)
+            else:
+                picks, owners = rows.rows_in(self._picks + first)
             self._inside[frame] = FrameEvaluation(self._shredded, picks, frame, self, owners)
         return self._inside[frame]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from anabranch.columnar.expressions.tree import (
     Choice,
     Clear,
+    ColumnComparison,
     ConstantValue,
     Expression,
     FunctionCall,
@@ -15,6 +16,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     Presence,
     RowFold,
+    RowPlace,
     RowSource,
 )
 
@@ -67,6 +69,21 @@ def summand(number: Expression) -> Expression:
             return replace(number, arguments=tuple(map(summand, arguments)))
         case _:
             return number
+
+
+def is_certain(expression: Expression) -> bool:
+    """Whether it is known beforehand that an expression is clear in all rows: places and numbers, compared."""
+    match expression:
+        case RowPlace(_, _, condition):
+            return condition is None or is_certain(condition)
+        case ConstantValue(int()):
+            return True
+        case ColumnComparison(_, left, right):
+            return is_certain(left) and is_certain(right)
+        case Junction(_, operands):
+            return all(map(is_certain, operands))
+        case _:
+            return False
 
 
 def text_node(text: Expression | None) -> Expression:

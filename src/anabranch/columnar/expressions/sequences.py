@@ -12,6 +12,7 @@ from anabranch.columnar.expressions.functions.operators import spread
 from anabranch.columnar.expressions.junctions import (
     all_of,
     either,
+    is_certain,
     negated,
     text_node,
     then,
@@ -296,6 +297,7 @@ class SequenceScope(LookupScope):
             Clear(each) if self._lies_in(frame, spot) else self._everywhere(frame, Clear(each), spot.side)
             for spot in spots
             for frame, each in spot.asked
+            if not is_certain(each)
         ]
 
     def _lies_in(self, frame: int, spot: Spot) -> bool:

@@ -137,7 +137,7 @@ def _grid_arrays(blocks: Sequence[_Block], sizes: Sequence[int]) -> _GridArrays:
     most = _MOST_PAIR_BINS if sizes[1] else _MOST_BINS
     fine = most if not sizes[1] else min(most, 1 + 4 * int(np.sqrt(len(conditions))))
     while True:
-        bins = (_bins(sizes[0], fine), _bins(sizes[1], fine))
+        bins = _pair_of_bins(sizes, fine)
         # reckoned, not counted: a hundred thousand open intervals touch billions of the finest cells
         total = _touched(spans, bins)
         if total <= _SPREAD * len(conditions) or fine == 1:
@@ -152,6 +152,13 @@ def _grid_arrays(blocks: Sequence[_Block], sizes: Sequence[int]) -> _GridArrays:
     if total:
         fill_cells(*given, bounds[:-1].copy(), members)
     return _GridArrays(bins, wide, bounds, conditions[members], clauses[members], np.stack(spans, 1)[members])
+
+
+def _pair_of_bins(sizes: Sequence[int], fine: int) -> tuple[Places, Places]:
+    """The bins of both axes, `fine` of each; where one has fewer ranks, the other has more, for as many cells."""
+    cells = fine * fine if sizes[1] else fine
+    first = fine if not sizes[1] else max(fine, cells // sizes[1])
+    return _bins(sizes[0], first), _bins(sizes[1], max(fine, cells // max(1, min(sizes[0], first))))
 
 
 def _touched(spans: Sequence[Places], bins: tuple[Places, Places]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from anabranch.columnar.expressions.tree import TIMES, Kind
 from anabranch.columnar.expressions.values import ABSENT, TOO_LARGE_INTEGER, UNCLEAR, ColumnValue, spelled
 from anabranch.columnar.match.condition import NO, YES
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.columnar.tables.joined_look import JoinedLook
 
+_Numbers = TypeVar("_Numbers", Places, Numbers)
 _TEXTS = (Kind.UNTYPED, Kind.STRING, Kind.NUMBER, Kind.FLAG, *TIMES)
 """Types whose columns are texts, which may have their numbers beside them."""
 
@@ -53,12 +55,23 @@ def frame_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[S
     )
     if not wanted.computed:
         return rows, owners, None
-    room = np.empty((len(wanted.computed), len(owners)), np.int32)
-    starts, ends = np.concatenate([starts, room]), np.concatenate([ends, room])
-    rows = replace(rows, starts=starts, ends=ends, values=np.concatenate([values, room.astype(np.float64)]))
+    mine = [row for row, column in enumerate(wanted.columns) if look.frames[max(column, ~column)] == frame]
+    room = len(wanted.columns) + len(wanted.computed), len(owners)
+    rows = replace(
+        rows,
+        starts=_copied(starts, mine, np.empty(room, np.int32)),
+        ends=_copied(ends, mine, np.empty(room, np.int32)),
+        values=_copied(values, mine, np.empty(room)),
+    )
     around = FrameEvaluation(shredded)
     inside = FrameEvaluation(shredded, np.arange(begin, end), frame, around, owners)
     return _filled(rows, wanted, inside, slice(None)), owners, None
+
+
+def _copied(given: _Numbers, mine: list[int], room: _Numbers) -> _Numbers:
+    """Columns with room behind them; those that are not mine mean nothing."""
+    room[mine] = given[mine]
+    return room
 
 
 def _looked_up_rows(shredded: Shredded, frame: int, wanted: WantedColumns) -> tuple[Shredded, Indices, Flags]:

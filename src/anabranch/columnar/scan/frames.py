@@ -35,6 +35,11 @@ class FrameRows:
         within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(self.heads[around], counts) + within, owners
 
+    def rows_between(self, first: int, last: int) -> tuple[Indices, Indices]:
+        """The same for all rows of the frame around from `first` to before `last`."""
+        begin, end = self.heads[first], self.heads[last]
+        return np.arange(begin, end), self.parents[begin:end] - first
+
 
 class Frames(Protocol):
     """The frames of a batch."""

@@ -47,9 +47,10 @@ _LARGEST_SUMMAND = 1e290
 _MOST = 1 << 62
 _MOST_BINARY = 6
 """So many decimal places are tried for doubles that were computed, which are exact binary fractions."""
-_DECIMAL = (Kind.UNTYPED, Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL)
+DECIMAL = (Kind.UNTYPED, Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL)
+"""Types whose numbers are known where they have few digits."""
 _NO_NUMBERS = np.empty(0)
-_SPELLED = (*_DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN, Kind.FLAG, *TIMES)
+_SPELLED = (*DECIMAL, Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN, Kind.FLAG, *TIMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class SourceRows:
         numbers = None
         if self.numbers is not None:
             doubles, state = self.numbers
-            numbers = _row_values(doubles, order), None if state is None else state.take(order)
+            numbers = row_values(doubles, order), None if state is None else state.take(order)
         value = None if self.value is None else self.value.take(order)
         return SourceRows(self.owners.take(order), verdicts.take(order), value, numbers)
 
@@ -138,10 +139,10 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
         unclear |= doubtful
         owners.append(each.owners[rows])
         if each.numbers is not None:
-            doubles.append(_row_values(each.numbers[0], rows))
-        if each.value is not None and "exact" in function.reads and each.value.kind in _DECIMAL:
+            doubles.append(row_values(each.numbers[0], rows))
+        if each.value is not None and "exact" in function.reads and each.value.kind in DECIMAL:
             numbers = each.value.numbers
-            exact.append(np.full(len(rows), np.nan) if numbers is None else _row_values(numbers, rows))
+            exact.append(np.full(len(rows), np.nan) if numbers is None else row_values(numbers, rows))
         if each.value is not None and each.value.ticks is not None and "ticks" in function.reads:
             ticks.append(np.broadcast_to(each.value.ticks, len(each.owners))[rows])
         if each.value is not None and "texts" in function.reads:
@@ -158,41 +159,8 @@ def folded(name: str, sources: Sequence[SourceRows], count: int, others: Sequenc
     return function.evaluate(values, count, others).unclear_where(unclear)
 
 
-def first_of_values(rows: SourceRows, count: int) -> NDArray[np.uint8]:
-    """By row: whether it is the first with its text among the taken rows of its owner."""
-    taken, doubtful = rows.taken(count)
-    assert rows.value is not None, "a text is looked at"
-    assert rows.value.texts is not None, "a text is looked at"
-    found, data = np.full(len(rows.owners), NO, np.uint8), rows.value.texts.data
-    seen: set[tuple[int, bytes]] = set()
-    spans = (
-        np.broadcast_to(each, len(rows.owners))[taken] for each in (rows.value.texts.starts, rows.value.texts.ends)
-    )
-    for row, owner, start, end in zip(
-        taken, rows.owners[taken].tolist(), *(each.tolist() for each in spans), strict=True
-    ):
-        known = len(seen)
-        seen.add((owner, data[start:end].tobytes()))
-        if len(seen) > known:
-            found[row] = YES
-    found[doubtful[rows.owners]] = UNCLEAR_VERDICT
-    return found
-
-
-def row_places(rows: SourceRows, count: int, *, last: bool) -> ColumnValue:
-    """By row: its place among the taken rows of its owner, or the last of these places."""
-    taken, doubtful = rows.taken(count)
-    owners = rows.owners[taken]
-    sizes = np.bincount(owners, minlength=count)
-    if last:
-        numbers = sizes[rows.owners].astype(np.float64)
-    else:
-        numbers = np.zeros(len(rows.owners))
-        numbers[taken] = 1 + np.arange(len(taken)) - (np.cumsum(sizes) - sizes)[owners]
-    return ColumnValue(Kind.INTEGER, state_of(doubtful[rows.owners], UNCLEAR), numbers)
-
-
-def _row_values(values: Numbers, rows: Indices) -> Numbers:
+def row_values(values: Numbers, rows: Indices) -> Numbers:
+    """The numbers of some rows, where one alone stands for all rows."""
     return values.take(rows) if len(values) > 1 else np.repeat(values, len(rows))
 
 
@@ -236,7 +204,7 @@ def _kinds(sources: Sequence[RowSource]) -> set[Kind]:
 def _of_numbers(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
     """The type of numbers that are all decimals or all doubles; None for a mixture."""
     kinds = _kinds(sources)
-    return Kind.DOUBLE if not others and (kinds <= set(_DECIMAL) or kinds == {Kind.DOUBLE}) else None
+    return Kind.DOUBLE if not others and (kinds <= set(DECIMAL) or kinds == {Kind.DOUBLE}) else None
 
 
 def _sum_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
@@ -248,7 +216,7 @@ def _sum_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kin
 
 
 def _extreme_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
-    return Kind.DOUBLE if not others and _kinds(sources) <= {*_DECIMAL, Kind.DOUBLE} else None
+    return Kind.DOUBLE if not others and _kinds(sources) <= {*DECIMAL, Kind.DOUBLE} else None
 
 
 def _other_kind(sources: Sequence[RowSource], others: Sequence[Expression]) -> Kind | None:
@@ -454,17 +422,6 @@ def _joined(values: Sequences, count: int, others: Sequence[ColumnValue]) -> Col
     return ColumnValue(Kind.STRING, state_of(unclear, UNCLEAR), texts=spans)
 
 
-def _only(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
-    """The value of a sequence that should have at most one; several are unclear."""
-    counts, first = values.counts(count), values.bounds(count)[:-1]
-    state = worst(state_of(counts == 0, ABSENT), state_of(counts > 1, UNCLEAR))
-    if not len(values.owners):
-        return ColumnValue(Kind.UNTYPED, state, np.full(count, np.nan), TextColumn.of(b"").repeated(count))
-    first = np.where(counts == 0, 0, first)
-    exact = values.exact[first] if len(values.exact) else None  # texts that are no numbers have none
-    return ColumnValue(Kind.UNTYPED, state, exact, values.texts.take(first))
-
-
 def _members_joined(values: Sequences, count: int, others: Sequence[ColumnValue]) -> ColumnValue:
     return _joined(values, count, [ColumnValue(Kind.STRING, texts=TextColumn.of(b", "))])
 
@@ -474,7 +431,6 @@ MEMBERS_JOINED = "members"
 _DOUBLES, _EXACT = frozenset({"doubles"}), frozenset({"doubles", "exact"})
 
 FOLDS: Mapping[str, ColumnFold] = {
-    "only one": ColumnFold(lambda sources, others: Kind.UNTYPED, _only, frozenset({"exact", "texts"})),
     "count": ColumnFold(_count_kind, _counted),
     "sum": ColumnFold(_sum_kind, _sum, _EXACT),
     "sum of some": ColumnFold(_sum_kind, _sum_of_some, _EXACT),
