@@ -6,7 +6,8 @@ restructuring query (`sharing/restructure.py`) runs over them, combined from sma
 Count windows are made on the way as others: those who read them have begun together, so they count the same items from
 the same start (LAWS 3.3).
 Windows that return their items make a stream no smaller (sharing paper, 3.3.2): they are made where the answer is.
-A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
+A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`) and the same fails
+for them.
 Joins by keys, several streams as one, windows over the results of a loop, groups and sessions need of each stream what
 they read, under the conditions that are about one item alone (`sharing/rules/derive.py`).
 
@@ -125,7 +126,7 @@ def plan_in(text: str) -> Plan | None:
 
 
 def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str, functions: Collection[str] = ()) -> QueryNeeds:
-    forest = derive_forest(query, schemas, text)
+    forest = derive_forest(query, schemas, text, letters=True)
     if any(isinstance(each, ast.Call) and each.name in functions for each in parts(query)):
         return QueryNeeds(inputs_of(forest), None, "it calls functions of modules", query, forest.kind)
     if forest.kind != "apart":

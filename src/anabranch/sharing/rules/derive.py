@@ -9,6 +9,7 @@ So does a window or an aggregate that does not fit into the tree, such as a seco
 once more, without windows.
 A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
 a join, and neither has one by keys: its inputs are sent *apart*, each with the conditions that are about it alone.
+So are those of an interval join whose preselections may raise, where dead letters have to be the same, too.
 """
 
 from __future__ import annotations
@@ -53,16 +54,23 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
 
 
 def derive_forest(
-    query: ast.Query, schemas: Mapping[str, Schema] = MappingProxyType({}), text: str | None = None
+    query: ast.Query,
+    schemas: Mapping[str, Schema] = MappingProxyType({}),
+    text: str | None = None,
+    *,
+    letters: bool = False,
 ) -> PropertyForest:
-    """The property forest of any checked query that reads streams; one that joins nothing has its inputs apart."""
+    """The property forest of any checked query that reads streams; one that joins nothing has its inputs apart.
+
+    With `letters`, its tuples have the dead letters of the query, and not only its answer.
+    """
     streams = _streams(query, text)
     if len(streams) == 1 and not _joins(query):
         return PropertyForest("apart", (derive(query, schemas.get(streams[0]), text),))
     if _looks_out(query):
         wholes = (tree_of(each, (OutputAnnotation(()),), None, (), schemas.get(each)) for each in streams)
         return PropertyForest("apart", tuple(wholes))
-    joined = None if _has_results(query) else _joined(query, streams, schemas)
+    joined = None if _has_results(query) else _joined(query, streams, schemas, letters)
     if joined is not None:
         return joined
     return PropertyForest("apart", tuple(_apart(query, streams, schemas)))
@@ -81,14 +89,16 @@ def _apart(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) 
         yield tree_of(stream, outputs, None, (), schemas.get(stream))
 
 
-def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) -> PropertyForest | None:
+def _joined(
+    query: ast.Query, streams: list[str], schemas: Mapping[str, Schema], letters: bool
+) -> PropertyForest | None:
     """The forest of a query that is a join and reads its streams nowhere else; None where there is no rule for it."""
     joins = _joins(query)
     sources = [part.name for part in parts(query) if isinstance(part, ast.Source)]
     if [count for _, count in joins] != [len(sources)]:
         return None
     found = Findings(windows=False)
-    translate(query.body, Environment(join=joins[0][0]), found)
+    translate(query.body, Environment(join=joins[0][0], letters=letters), found)
     if not found.fits or len(found.inputs) != len(sources):
         return None
     trees: list[PropertyTree] = []

@@ -59,6 +59,8 @@ class Environment:
     """What the loops around the expression run over."""
     join: ast.Flwor | None = None
     """The expression whose loops over streams are the inputs of a forest; a tree has none."""
+    letters: bool = False
+    """Whether dead letters have to be the same, too, where the join is made elsewhere."""
     apart: bool = False
     """Whether each loop over a stream is an input by itself, of which nothing is known how it meets others."""
 
