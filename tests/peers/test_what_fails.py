@@ -29,7 +29,7 @@ from mass import Mass
 from peers import test_kinds_in_parts as kinds
 from peers.test_evolving import ended
 from peers.test_json_parts import letters_of
-from peers.working import Alone, GrowingStream, bare_network, network_of
+from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 
 VALUES = (*"12345670", "2.5", "-1", "x", "INF", "-INF", "NaN", "1e400", "", None, "1 4", "x 3")
 """Texts of an element; None where there is none, and two elements for two words."""
@@ -155,6 +155,34 @@ def test_what_fails_before_items_meet(tmp_path: Path) -> None:
             ("FORG0001", "<i><t>2</t>", "a"),
             ("FORG0001", "<i><t>3</t>", "a"),
         ]
+
+
+ITSELF = (
+    'for $x in stream("s")/root/i[v > 1], $y in stream("s")/root/i[v > 1] where $x/t >= $y/t - 2 and $x/t <= $y/t + 2 '
+    "and $x/w > 1 and $y/w > 1 return <o>{ $x/t/text(), $y/t/text() }</o>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ITSELF, "<o>11</o><o>12</o><o>21</o><o>22</o>"),
+        (f"for $w in ({ITSELF})|count 2| return <n>{{ count($w) }}</n>", "<n>2</n><n>2</n>"),
+    ],
+    ids=["join", "windows over it"],
+)
+def test_a_stream_that_meets_itself(tmp_path: Path, text: str, expected: str) -> None:
+    """An interval join is answered when an item comes that is far enough, also one that is in no pair; and no item
+    fails that says its time."""
+    source = Source("s", tmp_path / "s", "lines", item="i", time=ItemPath.parse("t"))
+    said = [f"<i><t>{t}</t><v>{v}</v><w>{w}</w></i>" for t, v, w in ((1, 5, 5), (2, 5, 5), (7, 5, 0), (9, 0, 0))]
+    GrowingStream(tmp_path / "s", said).grow(9)
+    stream = RegisteredStream(source, "SP0", "SP0", None, accents=False)
+    network = network_of(line(2), [stream], "widening", [("a", text, "SP1")])
+    with bare_network(network, tmp_path / "network", Random(1), (1 << 20,)) as running:
+        running.drain()
+        assert running.answer("a") == expected
+        assert not dead_letters_of(running, "a")
 
 
 @pytest.mark.mass
