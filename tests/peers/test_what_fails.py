@@ -36,8 +36,8 @@ VALUES = (*"12345670", "2.5", "-1", "x", "INF", "-INF", "NaN", "1e400", "", None
 BAD = ("<i><t>3</t><k>", "<i><t>much</t><k>1</k><v>3</v></i>", "<i><k>2</k><v>4</v><w>1</w></i>")
 PREDICATES = (
     "", "", "[v > 1]", "[v > 1]", "[w <= 3]", "[v > 1 and w > 0]", "[not(v > 3)]", "[v > 1][w > 0]", "[v = 2 or w < 3]",
-    "[v > w]", "[v + 1 > w]", "[v - w < 2]", '[k = "1"]', "[10 div v > 2]", "[v * 2 > 3]", "[c/x > 1]", "[c[x > 1]/y = 2]",
-    "[xs:integer(v) > 1]", "[number(v) > 1]", "[exists(w)]", "[some $z in w satisfies $z > 2]",
+    "[v > w]", "[v + 1 > w]", "[v - w < 2]", '[k = "1"]', "[10 div v > 2]", "[v * 2 > 3]", "[c/x > 1]",
+    "[c[x > 1]/y = 2]", "[xs:integer(v) > 1]", "[number(v) > 1]", "[exists(w)]", "[some $z in w satisfies $z > 2]",
 )  # fmt: skip
 CONDITIONS = (
     "{0}/v > 1", "{0}/w <= 4", "{0}/k >= 1", "not({0}/v = 3)", "({0}/v >= 2 or {0}/w >= 2)", "{0}/v * 2 > 3",
@@ -157,6 +157,32 @@ def test_what_fails_before_items_meet(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'for $w in stream("s")/root/i[v > 1][w > 0]|t diff 10| return <o>{ count($w) }</o>',
+        'for $w in stream("s")/root/i|t diff 10| return <o>{ sum($w/c[v > 1][w > 0]/w) }</o>',
+        'for $x in stream("s")/root/i[v > 1][w > 0]|count 1|, $y in stream("s")/root/i|count 1| where $x/t = $y/t '
+        "return <o>{ $x/t }</o>",
+        'for $x in stream("s")/root/i[v > 1][w > 0] return <o>{ $x/t }</o>',
+    ],
+    ids=["windows", "values of windows", "join", "items"],
+)
+def test_what_fails_before_the_next_is_asked(tmp_path: Path, text: str) -> None:
+    """Where the first of two predicates raises, it does so also if the second would be false: it is not asked."""
+    source = Source("s", tmp_path / "s", "lines", item="i", time=ItemPath.parse("t"))
+    inner = ("<v>5</v><w>1</w>", "<v>x</v>", "<v>5</v><w>1</w>")
+    said = [f"<i><t>{t}</t>{each}<c>{each}</c></i>" for t, each in enumerate(inner)]
+    GrowingStream(tmp_path / "s", [*said, "<i><t>20</t></i>"]).grow(9)
+    stream = RegisteredStream(source, "SP0", "SP0", None, accents=False)
+    network = network_of(line(2), [stream], "widening", [("a", text, "SP1")])
+    with bare_network(network, tmp_path / "network", Random(1), (1 << 20,)) as running:
+        running.drain()
+        LetterFile.of(tmp_path / "dead", tmp_path / "network").take(running)
+        letters = [json.loads(each) for each in (tmp_path / "dead").read_text().splitlines()]
+        assert [(each["code"], each["reason"]) for each in letters] == [("FORG0001", "'x' is no number")]
+
+
 ITSELF = (
     'for $x in stream("s")/root/i[v > 1], $y in stream("s")/root/i[v > 1] where $x/t >= $y/t - 2 and $x/t <= $y/t + 2 '
     "and $x/w > 1 and $y/w > 1 return <o>{ $x/t/text(), $y/t/text() }</o>"
@@ -247,7 +273,11 @@ def compare(running: RunningNetwork, alone: Alone, path: Path) -> int:
     lines = path.read_text().splitlines() if path.exists() else []
     found = told_by(json.loads(each) for each in lines)
     due_letters = told_by(json.loads(each.to_json()) for each in letters_of(alone.log))
-    wrong = (due_letters - found, found - due_letters)
-    asked = {name: text for name, text in alone.queries.items() if any(name in each for few in wrong for each in few)}
-    assert found == due_letters, (*wrong, asked)
+    lost, more = due_letters - found, found - due_letters
+    for name in alone.queries:  # whoever makes windows and tuples on the way hears later that one has ended
+        if ended([alone.log], name) is not None:
+            more = Counter({each: count for each, count in more.items() if each[0] != name})
+    asked = {name: text for name, text in alone.queries.items() if any(name in each for each in (*lost, *more))}
+    assert not lost, (lost, asked)
+    assert not more, (more, asked)
     return found.total()

@@ -8,7 +8,7 @@ from typing import Any
 from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.predicate import EVERYTHING, and_, can_raise, terms
+from anabranch.predicate import EVERYTHING, and_, terms
 from anabranch.sharing.rules.conditions import (
     LocatedPath,
     Names,
@@ -147,8 +147,8 @@ def for_join(each: ast.For, source: LocatedPath, env: Environment, found: Findin
     """Rules (13) to (15): each loop of a join has a tree of its own, also where two are over the same stream.
 
     Without windows a preselection is one more condition on tuples, which gives the same answers.
-    Where it raises, the dead letters are others (LAWS 2.4): one for each tuple and not for the item, or none where
-    another condition is false.
+    What fails is not the same (LAWS 2.4): where it raises, it would for each tuple and not once for the item, or not at
+    all if another condition is false; and an item that it leaves out would be asked for its time.
 
     for $x in stream("s")/r/i[a > 1]|count 4| for $y in stream("u")/r/i|t diff 6| where $x/k = $y/k return $y/b
     ->
@@ -171,7 +171,7 @@ def for_join(each: ast.For, source: LocatedPath, env: Environment, found: Findin
     found.inputs.append((source.path, window))
     if pre is not None and window is None:
         asked = and_(*(condition for _, condition in pre))
-        found.unfit(unless=not (env.letters and can_raise(asked)))
+        found.unfit(unless=not found.letters or asked == EVERYTHING)
         env = env.under(both(env.when, asked))  # asked of each item before it meets others, so not asked again
     return env.bind(each.variable, StreamNodes(source.path, input=own.base.input))
 
