@@ -14,7 +14,7 @@ import pytest
 from anabranch import run_control, running
 from anabranch.cli import main
 from anabranch.running import run
-from anabranch.site import SiteDescription
+from anabranch.site import SiteDescription, read_site
 
 PATIENCE = 60.0
 ENGINE = """[engine]
@@ -123,10 +123,10 @@ def test_a_file_that_stays_half_written_is_refused(tmp_path: Path, capsys: pytes
 
 def test_a_change_while_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written behind the reading of the file is a change like any other, whenever the run is ready to look."""
-    site, real = tmp_path / "SITE.toml", running.read_site
+    site = tmp_path / "SITE.toml"
 
     def read_and_changed(file: Path) -> SiteDescription:
-        found = real(file)
+        found = read_site(file)
         site.write_text(WHOLE)
         return found
 

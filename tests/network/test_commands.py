@@ -226,11 +226,11 @@ def test_peers_and_subscriptions_come_and_go(file: Path) -> None:
 
 def test_a_change_while_a_run_begins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written behind the reading of the file is a change like any other, whenever the run is ready to look."""
-    real, stop = network_run.read_network, Event()
+    stop = Event()
     file.write_text(NETWORK.replace('"state"', '"state"\nlog = "log.jsonl"'))
 
     def read_and_changed(*given: Any) -> Network:
-        found = real(*given)
+        found = read_network(*given)
         if "again" not in file.read_text():
             file.write_text(f'{file.read_text()}[subscriptions.again]\nat = "P2"\nquery = "rxj.xq"\n')
         return found
