@@ -3,7 +3,7 @@
 Epochs are run in this process, which starts in seconds where a JVM takes ten more.
 With `ANABRANCH_DIES=N` the process ends by SIGKILL in front of the N-th thing that it makes durable, sends or takes.
 
-usage: killed_part.py SEED NETWORK.toml PEER...
+usage: python -m faults.killed_part SEED NETWORK.toml PEER...
 """
 
 from __future__ import annotations

@@ -45,17 +45,18 @@ _MOMENT = 3.0
 @pytest.mark.spark
 @pytest.mark.parametrize("way", ["topics", "folder"])
 def test_no_kill_shows_in_a_drawn_network(
-    way: str, mass: Mass, tmp_path: Path, broker: Broker, capsys: pytest.CaptureFixture[str]
+    way: str, mass: Mass, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Answers are those of one engine with the same queries, to the byte, and each dead letter is there once.
 
     The number of the network that fails is shown; `tried(number, ...)` draws it again.
     """
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
+    broker: Broker | None = request.getfixturevalue("broker") if way == "topics" else None
     kills: Counter[str] = Counter()
     letters = networks = 0
     for number in mass.cases(25):
-        died, told = tried(number, tmp_path / f"{number}", broker if way == "topics" else None)
+        died, told = tried(number, tmp_path / f"{number}", broker)
         kills, letters, networks = kills + died, letters + told, networks + 1
     with capsys.disabled():
         print(f"\nby {way}, {networks} drawn networks: {kills.total()} kills, {letters} dead letters, no difference")
@@ -90,7 +91,7 @@ class KilledNetwork:
         else:
             prefix = broker.topic("links").replace("-", "_")
             self._link = f'link = "kafka"\ntopics = "{prefix}"\n\n[kafka]\nbrokers = "{broker.address}"\n'
-        program = Path(sys.executable), Path(__file__).with_name("killed_part.py"), str(random.randrange(99))
+        program = Path(sys.executable), "-m", "faults.killed_part", str(random.randrange(99))
         self._parts = {
             each: PartProcess(drawn.folder / each, (each,), () if on_spark else program)
             for each in drawn.topology.peers
@@ -105,7 +106,7 @@ class KilledNetwork:
         if self._random.random() < 0.5:
             self.drawn.grow()
         for part in self._parts.values():
-            part.start()
+            self._start(part)
         for step in range(self._random.randrange(2, 4)):
             self._grow()
             self._compare()
@@ -120,12 +121,15 @@ class KilledNetwork:
             self._stop(part)
         assert not self._missing(), "something came behind the end"
 
+    def _start(self, part: PartProcess, **settings: str) -> None:
+        part.start(PYTHONPATH=str(Path(__file__).parent.parent), **settings)
+
     def _stop(self, part: PartProcess) -> None:
         """Ask a process to end; it may die at a point that it comes to only now, and one that begins just ends."""
         part.process.terminate()
         while part.process.wait(PATIENCE) == -signal.SIGKILL:
             self.kills["at a point"] += 1
-            part.start()
+            self._start(part)
             part.process.terminate()
         assert part.process.returncode in (0, -signal.SIGTERM), part.story()
 
@@ -156,11 +160,11 @@ class KilledNetwork:
                 part.kill()
                 self.kills["at any moment"] += 1
             if self._random.random() < 0.5:
-                part.start()
+                self._start(part)
             elif self._on_spark:
-                part.start(ANABRANCH_CRASH=f"{self._random.choice(POINTS)}:{self._random.randrange(_EPOCHS)}")
+                self._start(part, ANABRANCH_CRASH=f"{self._random.choice(POINTS)}:{self._random.randrange(_EPOCHS)}")
             else:
-                part.start(ANABRANCH_DIES=str(self._random.randrange(1, _CALLS)))
+                self._start(part, ANABRANCH_DIES=str(self._random.randrange(1, _CALLS)))
 
     def _files(self) -> set[str]:
         return {name for part in self._parts.values() for name in part.files()}
@@ -174,7 +178,7 @@ class KilledNetwork:
                 assert ended in (None, -signal.SIGKILL), part.story()
                 if ended is not None:
                     self.kills["at a point"] += 1
-                    part.start()
+                    self._start(part)
             assert monotonic() < patience, "\n".join(
                 (str(self._missing()), *(each.story() for each in self._parts.values()))
             )
