@@ -19,7 +19,7 @@ from anabranch.bench import run as run_bench
 from anabranch.bench.harness import live
 from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.parts import silence, steady
-from anabranch.bench.parts.photon_networks import NetworkScale, PhotonNetwork, compared, spread_of
+from anabranch.bench.parts.photon_networks import Asked, NetworkScale, PhotonNetwork, compared, spread_of
 from anabranch.bench.workloads.paper import SPREADS, placed
 from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.bench.workloads.subscriptions import SCHEMA, Sky
@@ -250,6 +250,15 @@ def test_a_network_is_measured(tmp_path: Path) -> None:
     assert shipped.shared == 0
     assert compared(ran)["traffic_percent"]["widening"] < 35
     assert len(measured.plan("sharing")) == 4
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("asked", ["items", "windows", "joins"])
+def test_a_network_is_measured_with_an_accent(tmp_path: Path, asked: Asked) -> None:
+    """Of items, windows and tuples as much travels if accents are possible, and again behind one that is followed."""
+    found = network.evolving(tmp_path / "network", NetworkScale(1, 3, 2, 300, asked=asked))
+    assert found["accents_possible"] == pytest.approx(1.0, abs=0.02)
+    assert found["behind_an_accent"] == pytest.approx(1.0, abs=0.1)
 
 
 def test_a_network_on_spark_sends_the_same(spark: SparkSession, tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def run(
     """
     if here and once:
         raise UsageError("a part of a network does not know where the others end", hint="leave --once out")
+    watch = Watch([file])
     network = read_network(file, here or None)
+    watch.also(_files(file, network))
     folder = checkpoint(network, file)
     network.check_files(dead_letters)
     allow(network.max_steps)
@@ -149,7 +151,7 @@ def run(
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
-            _attend(file, network, running, stop, log, letters, dead_letters, here=here, view=view)
+            _attend(file, network, running, watch, stop, log, letters, dead_letters, here=here, view=view)
         letters(running)
         log.event("stopped", reason=reason_of(come, stop))
 
@@ -180,6 +182,7 @@ def _attend(
     file: Path,
     network: Network,
     running: RunningNetwork,
+    watch: Watch,
     stop: Event,
     log: Log,
     letters: Callable[[RunningNetwork], None],
@@ -190,7 +193,7 @@ def _attend(
 ) -> None:
     """Let the network run, and apply changes of its file, unless this is a part of it where it is not planned."""
     plans = not here or network.topology.peers[0] in here
-    watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
+    waits = Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
     if view is not None:
@@ -280,7 +283,7 @@ def _reload(
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return network
-    watch.follow(_files(file, fresh))
+    watch.also(_files(file, fresh))
     for kind, name in _carry_out(network, fresh, running):
         log.event(kind, name=name)
     fixed = [key for key in _FIXED if getattr(network, key) != getattr(fresh, key)]

@@ -43,6 +43,7 @@ class Watch:
 
     A change is one when it has been there for a moment: a file that is being written may be a good one that lacks its
     end, and whatever that would have declared would be taken for removed.
+    Files are watched from before they are read, so that nothing is missed that is written meanwhile.
     """
 
     def __init__(self, files: Iterable[Where]) -> None:
@@ -54,6 +55,14 @@ class Watch:
         self._asked, self._objects = 0.0, dict[Location, Stat | None]()
         self._looks = self._seen = self._look()
         self._since = monotonic()
+
+    def also(self, files: Iterable[Where]) -> None:
+        """Watch these files, which were found by reading those that are watched; these stay as they were before."""
+        before = dict(zip(self._files, zip(self._looks, self._seen, strict=True), strict=True))
+        self._files, self._asked = [Location.of(file) for file in files], 0.0
+        looks = [(before.get(file), look) for file, look in zip(self._files, self._look(), strict=True)]
+        self._looks = [known[0] if known else look for known, look in looks]
+        self._seen = [known[1] if known else look for known, look in looks]
 
     def touched(self) -> bool:
         """Whether something has changed, and nothing has since then for a moment."""

@@ -62,6 +62,7 @@ def run(
     `spark` says which Spark it runs on, by default one of its own on this machine; with `local`, none.
     With `serve`, programs and people can ask it meanwhile (`service/`).
     """
+    watch = Watch([file])
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, including the log
     allow(site.settings.limits.steps)
@@ -73,6 +74,7 @@ def run(
         import_all(site.functions)
         warn = partial(_warn, log)
         work = SiteAtWork(file, site, outputs, log)
+        watch.also(work.files)
         if not once and any(each.http is not None for each in site.streams.values()):
             site.endpoint.token()  # who lacks one should not wait for Spark
         work.checkpoint = Checkpoint.make(site.checkpoint, site.owner)
@@ -96,7 +98,7 @@ def run(
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(work.entries))
         tell_addresses(endpoint, {}, log)
         work.state = "ready"
-        watch, waits = Watch(work.files), Waits(log, trunk.waits)
+        waits = Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or waits.due())
             if not stop.is_set() and watch.touched():

@@ -354,7 +354,7 @@ class SiteAtWork:
             except AnabranchError as error:
                 self.log.event("refused", message=str(error))
                 return
-            watch.follow(self.files)
+            watch.also(self.files)
             self._tell_changes(before, fresh, addresses)
 
     def take(self, fresh: SiteDescription) -> None:

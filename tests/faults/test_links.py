@@ -56,25 +56,33 @@ class PartProcess:
 
     folder: Path
     peers: tuple[str, ...]
+    program: tuple[str | Path, ...] = ()
+    """What runs them, where it is not the command: it takes the description and their names."""
     process: subprocess.Popen[bytes] = field(init=False)
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it ever ran."""
+        return hasattr(self, "process")
 
     @property
     def file(self) -> Path:
         return self.folder / "PARTS.toml"
 
-    def start(self) -> None:
-        """Start it, in a process group of its own."""
+    def start(self, **settings: str) -> None:
+        """Start it, in a process group of its own, with some variables of the environment."""
         named = [each for peer in self.peers for each in ("--peer", peer)]
+        command: tuple[str | Path, ...] = (*self.program, self.file, *self.peers)
+        if not self.program:
+            command = (Path(sys.executable).with_name("anabranch"), "network", "run", self.file, *named)
         with (self.folder / "log").open("ab") as log:
-            command: list[str | Path] = [
-                Path(sys.executable).with_name("anabranch"),
-                "network",
-                "run",
-                self.file,
-                *named,
-            ]
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, **settings},
             )
 
     def kill(self) -> None:

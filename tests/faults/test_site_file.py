@@ -11,9 +11,10 @@ from time import monotonic
 
 import pytest
 
-from anabranch import run_control
+from anabranch import run_control, running
 from anabranch.cli import main
 from anabranch.running import run
+from anabranch.site import SiteDescription, read_site
 
 PATIENCE = 60.0
 ENGINE = """[engine]
@@ -118,3 +119,19 @@ def test_a_file_that_stays_half_written_is_refused(tmp_path: Path, capsys: pytes
     for name in NAMES:
         assert main(["answer", str(site), name]) == 0
         assert capsys.readouterr().out == f"<{name}>1</{name}><{name}>2</{name}>\n"
+
+
+def test_a_change_while_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written behind the reading of the file is a change like any other, whenever the run is ready to look."""
+    site = tmp_path / "SITE.toml"
+
+    def read_and_changed(file: Path) -> SiteDescription:
+        found = read_site(file)
+        site.write_text(WHOLE)
+        return found
+
+    monkeypatch.setattr(running, "read_site", read_and_changed)
+    site.write_text(WHOLE.partition("\n[subscriptions.third]")[0])
+    (tmp_path / "in").touch()
+    with at_work(site):
+        await_event(site, "subscription added")

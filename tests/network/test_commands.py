@@ -7,7 +7,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from threading import Event
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -220,6 +222,33 @@ def test_peers_and_subscriptions_come_and_go(file: Path) -> None:
     assert answers["rxj"].endswith(answers["again"].removeprefix("<photons>"))
     assert 0 < answers["again"].count("<rxj>") < answers["rxj"].count("<rxj>")
     assert answers["wide"].count("<vela>") > answers["again"].count("<rxj>")
+
+
+def test_a_change_while_a_run_begins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written behind the reading of the file is a change like any other, whenever the run is ready to look."""
+    stop = Event()
+    file.write_text(NETWORK.replace('"state"', '"state"\nlog = "log.jsonl"'))
+
+    def read_and_changed(*given: Any) -> Network:
+        found = read_network(*given)
+        if "again" not in file.read_text():
+            file.write_text(f'{file.read_text()}[subscriptions.again]\nat = "P2"\nquery = "rxj.xq"\n')
+        return found
+
+    def stop_when_added() -> None:
+        patience = monotonic() + 60
+        while "subscription added" not in Path("log.jsonl").read_text() and monotonic() < patience:
+            Event().wait(0.05)
+        stop.set()
+
+    monkeypatch.setattr(network_run, "read_network", read_and_changed)
+    Path("log.jsonl").touch()
+    waiting = Thread(target=stop_when_added)
+    waiting.start()
+    network_run.run(file, stop=stop, opens=bare)
+    waiting.join()
+    events = [(each["event"], each.get("name")) for each in map(json.loads, Path("log.jsonl").read_text().splitlines())]
+    assert ("subscription added", "again") in events
 
 
 OTHERS = """

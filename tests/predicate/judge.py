@@ -111,6 +111,10 @@ class Judge:
         first, second = self.verdict(p), self.verdict(q)
         return self.never(z3.Or(first.yes != second.yes, first.maybe != second.maybe))
 
+    def never_raises(self, p: Predicate) -> bool:
+        """Whether p is yes or no on every item."""
+        return self.never(z3.And(self.verdict(p).maybe, z3.Not(self.verdict(p).yes)))
+
     def maps(self, term: Term, target: Term, change: Affine) -> z3.BoolRef:
         """The law that the values of `target` are those of `term`, changed."""
         pairs = zip(self.values[term], self.values[target], strict=True)

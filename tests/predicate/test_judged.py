@@ -18,6 +18,7 @@ from anabranch.predicate import (
     Predicate,
     Term,
     and_,
+    can_raise,
     covers,
     disjoint,
     equivalent,
@@ -113,6 +114,7 @@ def test_operations(kind: str) -> None:
         judge = here.judge
         for p, q in here.pairs(5):
             assert judge.equivalent(simplify(p), p), str(p)
+            here.agree(not can_raise(p), judge.never_raises(p), p)
             rest = simplify(and_(p, not_(q)))
             assert judge.equivalent(rest, and_(p, not_(q))), f"{p} without {q}"
             here.agree(not satisfiable(rest), judge.disjoint(rest, rest), rest)

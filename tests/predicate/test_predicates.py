@@ -27,6 +27,7 @@ from anabranch.predicate import (
     Reals,
     Term,
     and_,
+    can_raise,
     compare,
     covers,
     difference,
@@ -85,6 +86,11 @@ def test_text_that_is_no_number_raises() -> None:
     assert implies(contradiction, compare(en, ">", 3))
     assert not implies(contradiction, compare(phc, ">", 3))
     assert equivalent(compare(en, ">", 3), both(compare(en, ">", 3), compare(en, ">", 2)))
+    assert can_raise(compare(en, ">", 3))
+    assert not can_raise(compare(phc, ">", 3))
+    assert not can_raise(and_(compare(en, "=", "a"), difference(en, "<", term("k"))))
+    assert can_raise(difference(phc, "<", en, 1))
+    assert not can_raise(EVERYTHING)
 
 
 def test_case_15_two_texts_that_are_numbers() -> None:

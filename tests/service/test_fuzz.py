@@ -206,6 +206,7 @@ def test_odd_paths(odd: LocalService, path: str) -> None:
     """Paths that no document has are refused in a word: nothing outside of the page's folder is shown."""
     found = odd.ask("GET", path)
     assert found.status < 500
+    assert found.headers["x-content-type-options"] == "nosniff"
     assert b"ServiceSettings" not in found.body
 
 

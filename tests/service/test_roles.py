@@ -125,12 +125,15 @@ def test_the_table_has_all_routes() -> None:
 def test_roles(guarded: LocalService, route: str) -> None:
     """A caller without a token, or with a wrong one, is told so (401); one with a lesser role, too (403); the others
     are answered.
+
+    Whatever a browser is told, it does not guess another type for it.
     """
     row, method = TABLE[route], route.split()[0]
     for caller in CALLERS:
         role = next((role for role, token in TOKENS.items() if token == caller), None)
         body = {**row.body, "name": f"{role}-mine"} if route == "POST /api/subscriptions" else row.body
         found = guarded.ask(method, row.path, body, _bearer(caller), Accept=row.accept)
+        assert found.headers["x-content-type-options"] == "nosniff"
         if row.role is not None and role is None:
             assert found.status == 401
             assert found.headers["www-authenticate"] == "Bearer"

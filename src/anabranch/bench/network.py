@@ -24,12 +24,12 @@ Part `spark` runs one seed on Spark, and the same in this process, to the same b
 epochs, which is a part of all sides.
 `large` has the same for 16 peers and 100 queries.
 
-Part `accents`, in this process:
-`ratios.accents_possible`: traffic with widening if the stream may have accents and none comes, to that of a stream that
-was declared to have none.
-`ratios.behind_an_accent`: the same of the photons behind an accent on the energy, which most queries select by; their
-values are in the new unit, so the same photons are selected.
-Both are of fewer photons than the others, since behind an accent they are evaluated one by one.
+Part `accents`, in this process, of queries for items, for values of windows, and for photons that meet (`joins`):
+`ratios.items.accents_possible`: traffic with widening if the stream may have accents and none comes, to that of a
+stream that was declared to have none.
+`ratios.items.behind_an_accent`: the same of the photons behind an accent on the energy, once it is followed; most
+queries select by it, and its values are in the new unit, so the same photons are selected.
+All are of fewer photons than the others, since behind an accent they are evaluated one by one.
 
 `paper` has the paper's own figures.
 The picture shows what has been measured of Table 1, figure 14 and the numbers of queries.
@@ -76,7 +76,12 @@ _ITEMS, _QUICK_ITEMS = 40_000, 2_000
 """Photons of a network in this process; all of them are one epoch."""
 _ON_SPARK = (NetworkScale(3, 32, 2, 100_000), NetworkScale(4, 100, 1, 50_000))
 _QUICK_ON_SPARK = (NetworkScale(2, 6, 1, 2_000), NetworkScale(3, 8, 1, 2_000))
-_EVOLVING, _QUICK_EVOLVING = NetworkScale(3, 32, 2, 4_000), NetworkScale(2, 6, 2, 1_000)
+_EVOLVING = (
+    NetworkScale(3, 32, 2, 4_000),
+    NetworkScale(3, 16, 2, 4_000, asked="windows"),
+    NetworkScale(3, 8, 2, 4_000, asked="joins"),
+)
+_QUICK_EVOLVING = tuple(NetworkScale(2, 4, 2, 600, asked=each) for each in ("items", "windows", "joins"))
 
 
 def measure(quick: bool, only: Sequence[str] = ()) -> Figures:
@@ -166,13 +171,18 @@ def _by_strategy(figure: Callable[[Strategy], float]) -> Mapping[str, float]:
 
 def _evolving(folder: Path, quick: bool) -> dict[str, Figures]:
     """The traffic of a stream that may evolve, and behind an accent, as parts of that of one that does not."""
-    network = PhotonNetwork(None, folder, scale := _QUICK_EVOLVING if quick else _EVOLVING)
+    scales = _QUICK_EVOLVING if quick else _EVOLVING
+    return {"ratios": {scale.asked: evolving(folder / scale.asked, scale) for scale in scales}}
+
+
+def evolving(folder: Path, scale: NetworkScale) -> Figures:
+    """The ratios of one network, whose photons come in two epochs, once with an accent in an epoch between them."""
+    network = PhotonNetwork(None, folder, scale)
     first, second = network.lines[: scale.items], network.lines[scale.items :]
     plain = network.traffic([first, second], accents=False)
     possible = network.traffic([first, second], accents=True)
     told = network.traffic([first, [_WARMER], list(map(_in_new_unit, second))], accents=True)
-    ratios = {"accents_possible": sum(possible) / sum(plain), "behind_an_accent": told[-1] / plain[-1]}
-    return {"ratios": ratios}
+    return {"accents_possible": sum(possible) / sum(plain), "behind_an_accent": told[-1] / plain[-1]}
 
 
 _WARMER = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="en" by=". + 1"/></s:accent>\n'

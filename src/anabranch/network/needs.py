@@ -6,7 +6,8 @@ restructuring query (`sharing/restructure.py`) runs over them, combined from sma
 Count windows are made on the way as others: those who read them have begun together, so they count the same items from
 the same start (LAWS 3.3).
 Windows that return their items make a stream no smaller (sharing paper, 3.3.2): they are made where the answer is.
-A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`).
+A join needs its inputs, or its tuples (5.3.1), where they can be sent (`branch/remote/queries.py`) and the same fails
+for them.
 Joins by keys, several streams as one, windows over the results of a loop, groups and sessions need of each stream what
 they read, under the conditions that are about one item alone (`sharing/rules/derive.py`).
 
@@ -125,7 +126,7 @@ def plan_in(text: str) -> Plan | None:
 
 
 def _derived(query: ast.Query, schemas: Mapping[str, Schema], text: str, functions: Collection[str] = ()) -> QueryNeeds:
-    forest = derive_forest(query, schemas, text)
+    forest = derive_forest(query, schemas, text, letters=True)
     if any(isinstance(each, ast.Call) and each.name in functions for each in parts(query)):
         return QueryNeeds(inputs_of(forest), None, "it calls functions of modules", query, forest.kind)
     if forest.kind != "apart":
@@ -235,10 +236,8 @@ def sent_needs(
     need = replace(need, forgets=are_retained and (need.query is None or any(True for _ in _joining(need))))
     gathered = next(filter(None, (_why_gathered(need, each, streams, evolved) for each in need.inputs)), None)
     trees = need.inputs if gathered is None else map(unwindowed, need.inputs)
-    every_time = need.kind == "interval" or any(
-        bounded(each.where, loops) or not tied_by_keys(each, loops) for each, loops in _joining(need)
-    )
-    inputs = _sent_inputs(trees, window_references(need), streams, timed=depends_on_time(need), every_time=every_time)
+    timed, every_time = depends_on_time(need), _joins_by_time(need)
+    inputs = _sent_inputs(trees, window_references(need), streams, timed=timed, every_time=every_time)
     stays = need.stays or (_stays(need, need.join, streams, evolved) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays, gathered=gathered)
 
@@ -278,7 +277,8 @@ def _check_formats(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) ->
 
 def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
     """What a join made on the way receives of its streams."""
-    timed, every_time = len(set(join.streams)) > 1, join.kind == "interval"
+    every_time = join.kind == "interval"
+    timed = every_time or len(set(join.streams)) > 1
     return _sent_inputs(inputs_of(join), _tree_references(join.trees), streams, timed=timed, every_time=every_time)
 
 
@@ -390,8 +390,18 @@ def is_sent_verbatim(stream: RegisteredStream) -> bool:
 
 
 def depends_on_time(need: QueryNeeds) -> bool:
-    """Whether a query depends on the times of items: it reads several streams, forgets, or asks for the past."""
-    return len(need.inputs) > 1 or need.forgets or any(isinstance(each, ast.Qualifier) for each in need.parts)
+    """Whether a query depends on the times of items: it reads several streams, joins by time, also one stream with
+    itself, forgets, or asks for the past."""
+    if len(need.inputs) > 1 or need.forgets or _joins_by_time(need):
+        return True
+    return any(isinstance(each, ast.Qualifier) for each in need.parts)
+
+
+def _joins_by_time(need: QueryNeeds) -> bool:
+    """Whether a query has an interval join."""
+    return need.kind == "interval" or any(
+        bounded(each.where, loops) or not tied_by_keys(each, loops) for each, loops in _joining(need)
+    )
 
 
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:

@@ -42,12 +42,12 @@ from anabranch.predicate.formula import (
     terms,
 )  # fmt: skip
 from anabranch.predicate.normal import MOST_DISJUNCTS, disjuncts, hull, relax, simplify
-from anabranch.predicate.sets import covers, disjoint, equivalent, implies, satisfiable
+from anabranch.predicate.sets import can_raise, covers, disjoint, equivalent, implies, satisfiable
 from anabranch.stream.path import Path
 
 __all__ = [
     "EVERYTHING", "MOST_DISJUNCTS", "NOTHING", "TEXT", "And", "Arithmetic", "Compare", "Difference", "Domain",
-    "Finite", "Integers", "Not", "Occurs", "Operator", "Or", "Path", "Predicate", "Reals", "Term", "and_", "compare",
-    "covers", "difference", "disjoint", "disjuncts", "equivalent", "hull", "image", "implies", "not_", "or_", "relax",
-    "satisfiable", "simplify", "terms",
+    "Finite", "Integers", "Not", "Occurs", "Operator", "Or", "Path", "Predicate", "Reals", "Term", "and_", "can_raise",
+    "compare", "covers", "difference", "disjoint", "disjuncts", "equivalent", "hull", "image", "implies", "not_", "or_",
+    "relax", "satisfiable", "simplify", "terms",
 ]  # fmt: skip

@@ -68,6 +68,11 @@ def satisfiable(p: Predicate) -> bool:
     return possible((claim(p, loose=False),))
 
 
+def can_raise(p: Predicate) -> bool:
+    """Whether p raises for some item; True also in doubt."""
+    return possible((claim(p, loose=True), claim(p, loose=False, holds=False)))
+
+
 def disjoint(p: Predicate, q: Predicate) -> bool:
     """Whether there is no item for which both hold; False also in doubt."""
     return not satisfiable(and_(p, q))

@@ -8,6 +8,7 @@
 * The client is known by its token, compared in constant time; where there are no tokens, by its address, and it
   administers.
 * A client that asks too often is refused for a moment.
+* Whatever is answered says that its type is the one to go by, so no browser takes data for a page or a program.
 
 Every request is one line in the log, and never has a token in it.
 Routes say which role they take (`needs`).
@@ -26,7 +27,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends
 from fastapi.security import HTTPBearer
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -107,6 +108,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         try:

@@ -21,10 +21,10 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from time import perf_counter, process_time
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from anabranch.bench.harness.timing import Figures
-from anabranch.bench.workloads.paper import placed, workload
+from anabranch.bench.workloads.paper import join_workload, placed, window_workload, workload
 from anabranch.bench.workloads.photons import Spark
 from anabranch.network.description import STRATEGIES, Network, RegisteredQuery, RegisteredStream, Strategy
 from anabranch.network.planner import Planner
@@ -37,6 +37,7 @@ from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 from anabranch.stream.settings import Settings
 
+Asked: TypeAlias = Literal["items", "windows", "joins"]
 SOURCE = "SP0"
 """The peer where the photons come in, as in the paper."""
 _ALL_AT_ONCE = 1 << 30
@@ -55,6 +56,8 @@ class NetworkScale:
     """The seed of the queries, of their peers, and of the photons."""
     spread: str = "1"
     """How far the constants of queries lie apart (`bench/workloads/paper.py`)."""
+    asked: Asked = "items"
+    """What queries ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,13 @@ class PhotonNetwork:
         self.scale = scale
         self.topology = hypercube(scale.dimensions)
         places = placed(scale.seed, scale.queries, self.topology.peers)
-        texts = workload(scale.seed, scale.queries, scale.spread)
+        match scale.asked:
+            case "items":
+                texts = workload(scale.seed, scale.queries, scale.spread)
+            case "windows":
+                texts = window_workload(scale.seed, scale.queries)
+            case "joins":
+                texts = join_workload(scale.seed, scale.queries)
         self.queries = {f"q{number}": each for number, each in enumerate(zip(texts, places, strict=True))}
         self.lines = _lines(scale.epochs * scale.items, scale.seed)
 

@@ -80,6 +80,31 @@ def workload(seed: int, count: int = QUERIES, spread: str = "1") -> list[str]:
     return [_query(random, Decimal(spread)) for _ in range(count)]
 
 
+def window_workload(seed: int, count: int) -> list[str]:
+    """`count` random queries for values of windows of hard photons."""
+    random = Random(seed)
+    found: list[str] = []
+    for _ in range(count):
+        size, step = random.choice(((20, 10), (20, 20), (40, 20), (60, 20)))
+        path = f"photons/photon[en >= {_constant(random, _ENERGIES, Decimal(1))}]|det_time diff {size} step {step}|"
+        value = f"{random.choice(('avg', 'sum', 'min', 'max'))}($w/en)"
+        found.append(f'<photons>{{ for $w in stream("photons")/{path} return <v>{{ {value} }}</v> }}</photons>')
+    return found
+
+
+def join_workload(seed: int, count: int) -> list[str]:
+    """`count` random queries for pairs of photons, hard ones and any, that hit the same column of the detector."""
+    random = Random(seed)
+    found: list[str] = []
+    for _ in range(count):
+        least, photon = _constant(random, _ENERGIES, Decimal(1)), 'stream("photons")/photons/photon'
+        loops = f"for $x in {photon}[en >= {least}]|det_time diff 10|, $y in {photon}|det_time diff 10|"
+        near = "$x/coord/det/dx = $y/coord/det/dx and $x/coord/det/dy < $y/coord/det/dy"
+        shown = "".join(f"{{ {each} }}" for each in random.sample(("$x/en", "$y/en", "$x/phc", "$y/det_time"), 3))
+        found.append(f"<photons>{{ {loops} where {near} return <p>{shown}</p> }}</photons>")
+    return found
+
+
 def placed(seed: int, count: int, peers: Sequence[str]) -> list[str]:
     """The peers at which `count` queries are asked: as many at each, as far as possible, in a random order."""
     random = Random(seed)

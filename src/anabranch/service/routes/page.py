@@ -39,7 +39,6 @@ def _headers() -> dict[str, str]:
     }
     return {
         "Content-Security-Policy": "; ".join(f"{key} {value}" for key, value in policy.items()),
-        "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "no-cache",
     }

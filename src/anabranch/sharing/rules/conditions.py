@@ -28,7 +28,19 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
 from anabranch.logic import MIRRORED
-from anabranch.predicate import EVERYTHING, NOTHING, Operator, Predicate, Term, and_, compare, difference, not_, or_
+from anabranch.predicate import (
+    EVERYTHING,
+    NOTHING,
+    Operator,
+    Predicate,
+    Term,
+    and_,
+    can_raise,
+    compare,
+    difference,
+    not_,
+    or_,
+)
 from anabranch.sharing.tree import ITEM, AggregateAnnotation, Steps, is_value, item_term
 
 
@@ -204,6 +216,15 @@ def conditions_at_nodes(
             return None
         parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
     return tuple(parts.items())
+
+
+def raises_first(found: LocatedPath, names: Names, aggregate: Recogniser = no_aggregate) -> bool:
+    """Whether a predicate of a path may raise before another one is asked, which in a conjunction would hide that."""
+    known = []
+    for depth, conditions in found.tails:
+        inside = {**names, CONTEXT: StreamNodes(found.path[:depth], input=found.base.input)}
+        known += [understand(each, inside, aggregate).predicate for each in conditions]
+    return any(map(can_raise, known[:-1]))
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------

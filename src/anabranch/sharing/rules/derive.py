@@ -9,6 +9,7 @@ So does a window or an aggregate that does not fit into the tree, such as a seco
 once more, without windows.
 A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
 a join, and neither has one by keys: its inputs are sent *apart*, each with the conditions that are about it alone.
+So are those of an interval join with preselections, where dead letters have to be the same, too.
 """
 
 from __future__ import annotations
@@ -33,8 +34,13 @@ from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 
 
-def derive(query: ast.Query, schema: Schema | None = None, text: str | None = None) -> PropertyTree:
-    """The property tree of a checked query over one stream; `Unsupported` where it joins inputs, or has none."""
+def derive(
+    query: ast.Query, schema: Schema | None = None, text: str | None = None, *, letters: bool = False
+) -> PropertyTree:
+    """The property tree of a checked query over one stream; `Unsupported` where it joins inputs, or has none.
+
+    With `letters`, its windows have the dead letters of the query, and not only its answer.
+    """
     match _streams(query, text):
         case [stream] if not _joins(query):
             pass
@@ -42,7 +48,7 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
             raise _no_tree("a query over several inputs has a property forest, not a tree", query, text)
     if _looks_out(query):
         return tree_of(stream, (OutputAnnotation(()),), None, (), schema)
-    found = Findings()
+    found = Findings(letters=letters)
     translate(query.body, Environment(), found)
     if not found.fits or (found.aggregates and found.outputs and not found.window):  # no tree has all of these
         found = Findings(windows=False)
@@ -53,16 +59,23 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
 
 
 def derive_forest(
-    query: ast.Query, schemas: Mapping[str, Schema] = MappingProxyType({}), text: str | None = None
+    query: ast.Query,
+    schemas: Mapping[str, Schema] = MappingProxyType({}),
+    text: str | None = None,
+    *,
+    letters: bool = False,
 ) -> PropertyForest:
-    """The property forest of any checked query that reads streams; one that joins nothing has its inputs apart."""
+    """The property forest of any checked query that reads streams; one that joins nothing has its inputs apart.
+
+    With `letters`, its windows and tuples have the dead letters of the query, and not only its answer.
+    """
     streams = _streams(query, text)
     if len(streams) == 1 and not _joins(query):
-        return PropertyForest("apart", (derive(query, schemas.get(streams[0]), text),))
+        return PropertyForest("apart", (derive(query, schemas.get(streams[0]), text, letters=letters),))
     if _looks_out(query):
         wholes = (tree_of(each, (OutputAnnotation(()),), None, (), schemas.get(each)) for each in streams)
         return PropertyForest("apart", tuple(wholes))
-    joined = None if _has_results(query) else _joined(query, streams, schemas)
+    joined = None if _has_results(query) else _joined(query, streams, schemas, letters)
     if joined is not None:
         return joined
     return PropertyForest("apart", tuple(_apart(query, streams, schemas)))
@@ -81,13 +94,15 @@ def _apart(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) 
         yield tree_of(stream, outputs, None, (), schemas.get(stream))
 
 
-def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema]) -> PropertyForest | None:
+def _joined(
+    query: ast.Query, streams: list[str], schemas: Mapping[str, Schema], letters: bool
+) -> PropertyForest | None:
     """The forest of a query that is a join and reads its streams nowhere else; None where there is no rule for it."""
     joins = _joins(query)
     sources = [part.name for part in parts(query) if isinstance(part, ast.Source)]
     if [count for _, count in joins] != [len(sources)]:
         return None
-    found = Findings(windows=False)
+    found = Findings(windows=False, letters=letters)
     translate(query.body, Environment(join=joins[0][0]), found)
     if not found.fits or len(found.inputs) != len(sources):
         return None

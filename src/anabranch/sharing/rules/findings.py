@@ -31,6 +31,7 @@ from anabranch.sharing.rules.conditions import (
     conditions_at_nodes,
     conditions_on_way,
     locate,
+    raises_first,
 )
 from anabranch.sharing.tree import (
     ITEM,
@@ -80,6 +81,8 @@ class Findings:
 
     windows: bool = True
     """Whether windows and aggregates are looked for; if not, they are constructs without a rule."""
+    letters: bool = False
+    """Whether what fails has to be the same, too, where windows and tuples are made elsewhere."""
     outputs: defaultdict[str, list[OutputAnnotation]] = field(default_factory=lambda: defaultdict(list))
     """What is returned or looked at, by the input it belongs to; the only input of a tree has the name ''."""
     values: dict[_Key, AggregateAnnotation] = field(default_factory=dict)
@@ -130,7 +133,7 @@ class Findings:
                 if not of_stream and not (found.base.window and found.base.exact):
                     return None
                 pre = conditions_at_nodes(found, {}, self.aggregate)
-                if pre is None:
+                if pre is None or (self.letters and raises_first(found, {}, self.aggregate)):
                     self.unfit(unless=not of_stream)
                     return None
                 # written in one form, so that equal aggregates have equal names

@@ -8,15 +8,27 @@ from fractions import Fraction
 from anabranch.algebra.window import Extent
 from anabranch.language import ast
 from anabranch.predicate import Predicate, and_
-from anabranch.sharing.rules.conditions import CONTEXT, LocatedPath, StreamNodes, conditions_at_nodes, locate
+from anabranch.sharing.rules.conditions import (
+    CONTEXT,
+    LocatedPath,
+    StreamNodes,
+    conditions_at_nodes,
+    locate,
+    raises_first,
+)
 from anabranch.sharing.rules.findings import Environment, Findings
 from anabranch.sharing.tree import ITEM, Steps, WindowAnnotation
 
 
 def window_annotation(each: ast.For, source: LocatedPath, env: Environment, found: Findings) -> WindowAnnotation | None:
-    """The window of a loop over items, one of a single item where it has none; None where there is no rule for it."""
+    """The window of a loop over items, one of a single item where it has none; None where there is no rule for it.
+
+    Several predicates are one condition to it, so where it has to fail as they do, all but the last must not raise.
+    """
     conditions = conditions_at_nodes(source, env.names, found.aggregate)
     if conditions is None or len(source.path) != ITEM:
+        return None
+    if found.letters and raises_first(source, env.names, found.aggregate):
         return None
     pre = and_(*(condition for _, condition in conditions))
     match each.window:
