@@ -28,6 +28,7 @@ BODIES = (
     "for $x in stream('a')/r/i let $w := {0} return sum(($w/v, $w#1/v, {1}/v))",
     "for $x in stream('a')//v return (count(stream('b')/r/i[v = $x]?[3]), $x#0, $x#1)",
     "for $x in stream('a')/r/i return $x/v + {0}/t#0",
+    "for $x in stream('a')/r/i let $w := {0} return <n>{{ (count($w))#1, (sum($w/t) + $x/t)?[2] }}</n>",
 )
 
 

@@ -30,9 +30,6 @@ MARKED = {
     "collation of a group": "collation",
     "group by without a loop over the window": "group by $n := count($w)",
     "group by or count over a join": "$y in stream('t')/r/i|count 2|",
-    "group by or count beside a temporal qualifier": (
-        "for $x in stream('s')/r/i group by $a := stream('t')/r/i#1/a return $a"
-    ),
     "module import": "import",
     "recursive function": "local:f",
     "outside access": "unparsed-text",
@@ -48,7 +45,6 @@ MARKED = {
     "bounds of what is no window": "window-start($w)",
     "step out of the item": "..",
     "past of what reads a stream for a variable": "#1",
-    "window beside a temporal qualifier": "|count 2|",
 }
 """What the caret marks in each row's example."""
 
@@ -137,7 +133,6 @@ OTHER_WRITINGS = (
         "bounds of what is no window",
         "for $x in stream('s')/r/i|t diff 5|, $y in stream('t')/r/i|t diff 5| return window-start($x)",
     ),
-    ("window beside a temporal qualifier", "for $w in stream('s')/r/i|t gap 5| return stream('t')/r/i?PT5S"),
     ("window clause", "for sliding window $w in a start when 1 return $w"),
     ("order modifier", "for $p in a order by $p collation 'c' return $p"),
     ("prolog declaration", "declare default function namespace 'u'; 1"),

@@ -290,7 +290,7 @@ class MixedPastBranch(PastBranch):
     def _show(self, place: Place, item: Arrival | None, came: ArrivingItem | None = None) -> None:
         self._merge.moved(self._mixture.now)
         self._remember(place, came)
-        self._answer.take(self._mixture, place, item)
+        self._tell(place, item, came)
 
     # --- between epochs -----------------------------------------------------------------------------------
 

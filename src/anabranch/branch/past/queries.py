@@ -34,9 +34,14 @@ class RecalledQuery:
     streams: tuple[str, ...]
     asked: tuple[PastPath, ...]
     standing: Standing | None
-    """The frame of results that stand, round by round; None where the answer is a display."""
+    """The frame of results that stand, item by item or window by window; None where the answer is a display."""
     edited: tuple[str, ...] = ()
     """The streams of updates that it reads."""
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether its results are those of windows that close."""
+        return self.standing is not None and self.standing.kind != "items"
 
 
 def recalled_query(
@@ -59,7 +64,8 @@ def recalled_query(
     asked = asked_of(query)
     if asked is None:
         return None
-    if whole.kind == "items":
+    in_windows = whole.kind in ("windows", "step join") and not any(map(asks, whole.fors))
+    if whole.kind == "items" or in_windows:
         return RecalledQuery(query, whole.text, whole.streams, asked, whole)
     return RecalledQuery(query, text or "", streams, asked, None) if only_past(query) else None
 

@@ -32,7 +32,7 @@ from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, re
 from anabranch.language.objects import step_to
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
+from anabranch.language.rewrite import apart, bound_by, flatten, with_input, with_items
 from anabranch.language.signatures import BOUNDS, SIGNATURES
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -112,7 +112,6 @@ class _Checker(PathChecker):
     def checked(self) -> Checked:
         prefixes = {**_PREDECLARED, **dict(self.query.namespaces)}
         check_functions(self.query, self.text)
-        self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
         query = apart(flatten(with_positions(self.with_context(with_items(self.query, self.certain_names())))))
@@ -146,18 +145,6 @@ class _Checker(PathChecker):
         if len(names) == 1:
             return with_input(query, ast.Source("stream", names[0]))
         return query
-
-    def check_windows(self) -> None:
-        """Refuse windows of items beside temporal qualifiers: such a window has no single moment to look back from.
-
-        Windows of streams of updates are those of the document as it stands.
-        """
-        found = list(parts(self.query))
-        streams = {each.name for each in found if isinstance(each, ast.Source) and each.kind == "stream"}
-        if not streams <= {*self.edited} and any(isinstance(each, ast.Qualifier) for each in found):
-            for each in found:
-                if isinstance(each, ast.Window):
-                    raise refuse("window beside a temporal qualifier", self.text, each.span)
 
     # --- functions ----------------------------------------------------------------------------------------
 

@@ -97,11 +97,6 @@ _ALL = (
         "join first, register the answer as a stream, and group that",
         "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|count 2| group by $a := $x/a return $a",
     ),
-    Refusal(
-        "group by or count beside a temporal qualifier",
-        "ask for the past first, register the answer as a stream, and group that",
-        "for $x in stream('s')/r/i group by $a := stream('t')/r/i#1/a return $a",
-    ),
     # prolog
     Refusal(
         "prolog declaration", "namespaces, functions and variables are declared", "declare boundary-space preserve; 1"
@@ -168,11 +163,6 @@ _ALL = (
         "past of what reads a stream for a variable",
         "ask for the past of what reads streams only, or of what reads the variable only",
         "for $x in stream('s')/r/i return (count(stream('t')/r/i[a = $x/a]))#1",
-    ),
-    Refusal(
-        "window beside a temporal qualifier",
-        "write '?[t]' or '#[v]' in the place of the window",
-        "for $w in stream('s')/r/i|count 2| return stream('t')/r/i#1",
     ),
 )
 

@@ -97,8 +97,6 @@ def check_pipeline(pipeline: ast.Pipeline, flowing: Sequence[int], text: str) ->
     for place, clause in enumerate(clauses):
         if isinstance(clause, ast.For) and clause.window:
             _check_window(clause, clause.window, place in flowing, text)
-    if flowing and any(isinstance(part, ast.Qualifier) for part in parts(pipeline)):
-        raise refuse("group by or count beside a temporal qualifier", text, pipeline.span)
     for clause in clauses:
         match clause:
             case ast.Count() if flowing:

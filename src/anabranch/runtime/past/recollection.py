@@ -28,7 +28,8 @@ from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import Found, Recalling, asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.history.values import ValueVersion, WrittenValues, chosen_values, frozen
+from anabranch.law.evaluate import ResultRow
+from anabranch.law.history.values import WrittenValues, chosen_values, frozen, successive
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded, below_item
@@ -145,6 +146,8 @@ class Recollection:
         self._given = query, self._memories, self._recent, functions or {}, name
         self._evaluator = _Round(*self._given)
         self._forget_at = 64  # the size at which to look for droppable items
+        self.pinned: Callable[[], Iterable[Arrival]] = tuple
+        """Gives the items that something else needs, such as a window that is open."""
 
     @property
     def held(self) -> int:
@@ -185,19 +188,24 @@ class Recollection:
         """The items that were not dropped yet, oldest first."""
         return tuple(self._recent.number)
 
-    def remembered(self) -> Iterator[tuple[Arrival, list[int]]]:
-        """The items that must be remembered, oldest first, each with the numbers of the paths that need it."""
+    def remembered(self) -> Iterator[tuple[Arrival, Fraction, list[int]]]:
+        """The items that must be remembered, oldest first.
+
+        Each comes with the time that was now when it came, and the numbers of the paths that need it.
+        """
         self._forget()
         for arrival in self._recent.number:
-            yield arrival, [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
+            paths = [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
+            yield arrival, self._recent.came[arrival], paths
 
-    def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Sequence[int]]]) -> None:
+    def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Fraction, Sequence[int]]]) -> None:
         """Restore from `remembered`."""
-        self._recent.move(now)
-        for arrival, paths in remembered:
+        for arrival, came, paths in remembered:
+            self._recent.move(came)
             self._recent.put(arrival)
             for number in paths:
                 self._keep(self._memories[number], arrival)
+        self._recent.move(now)
 
     def look_up(self, histories: Mapping[HistoryKey, ValueHistory]) -> None:
         """Use these values of the past."""
@@ -206,6 +214,12 @@ class Recollection:
     def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
         """The value of an expression now, with one flowing item."""
         return self._evaluator.now(expression, env, item)
+
+    def rows(
+        self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, nodes: Values
+    ) -> tuple[list[ResultRow], Sequence[DynamicError]]:
+        """The results of a window or tuple that is there now, and why some of its items are left out of groups."""
+        return self._evaluator.rows_now(flwor, others, env, nodes)
 
     def results(self, path: ast.Expression) -> Mapping[Arrival, ItemResults]:
         """The remembered items that have results of a path, or fail there, oldest first; of a path asked for alone."""
@@ -219,7 +233,7 @@ class Recollection:
         """Drop items that no path can ask for; until then they are there, but never chosen."""
         for memory in self._memories:
             memory.forget(self._recent.time)
-        self._recent.keep({each for memory in self._memories for each in memory.arrivals})
+        self._recent.keep({each for memory in self._memories for each in memory.arrivals}.union(self.pinned()))
 
     def _keep(self, memory: _Memory, arrival: Arrival) -> None:
         results: ItemResults = []
@@ -238,6 +252,8 @@ class _Recent:
     def __init__(self, streams: Mapping[str, Input], inputs: Mapping[str, Input]) -> None:
         self.number: dict[Arrival, int] = {}
         """The remembered items, and the current one."""
+        self.came: dict[Arrival, Fraction] = {}
+        """The time that was now when they came; items out of order do not turn it back."""
         self.time = Fraction(0)
         self.latest = 0
         self._items: dict[str, dict[Element, Arrival]] = {name: {} for name in streams}
@@ -249,13 +265,13 @@ class _Recent:
         self.latest += 1
 
     def put(self, arrival: Arrival) -> None:
-        self.number[arrival] = self.latest
+        self.number[arrival], self.came[arrival] = self.latest, self.time
         self._items[arrival.place.stream][arrival.item] = arrival
 
     def keep(self, held: set[Arrival]) -> None:
         """Drop all other items."""
         for each in [each for each in self.number if each not in held]:
-            del self.number[each], self._items[each.place.stream][each.item]
+            del self.number[each], self.came[each], self._items[each.place.stream][each.item]
 
     def now(self, number: int) -> Fraction:
         return self.time
@@ -293,6 +309,23 @@ class _Round(Recalling):
         with self.at(self._recent.latest):
             return self.top(expression, env)
 
+    def rows_now(
+        self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, nodes: Values
+    ) -> tuple[list[ResultRow], Sequence[DynamicError]]:
+        """The results of a round of windows with these nodes, and why some of them are left out of groups.
+
+        An error of the round is raised.
+        """
+        before = self._window, self.members, self.omitted
+        try:
+            with self.at(self._recent.latest):
+                held = [arrival for arrival, _ in self._placed(nodes) if arrival is not None]
+                with self._within(flwor, held):
+                    rows = self._inside(lambda: self.round_rows(flwor, others, env, len(nodes)))
+            return rows, list(self.omitted.values())
+        finally:
+            self._window, self.members, self.omitted = before
+
     def reached_in(self, arrival: Arrival, path: ast.Expression) -> Values:
         """The results of a path in an item, where they depend on the item alone."""
         return self.results_in(arrival, path, Env.of(self.query))
@@ -316,14 +349,22 @@ class _Round(Recalling):
         history = self.histories.get(history_key(expression, env.namespaces))
         if history is not None:
             return history.asked(qualifier, self._now)
-        # its variables hold items, or parts of some, which do not change: it has had one value since they came,
-        # or has failed since then, which concerns those only who ask for that value
-        written, failure = WrittenValues(), None
+        # items do not change: it has had another value only when one of those came that its variables hold
+        names = {part.name for part in parts(expression) if isinstance(part, ast.Variable)}
+        held = [*([] if env.context is None else [env.context]), *(v for n in names for v in env.variables[n])]
+        came = sorted({arrival for value in held if (arrival := self._arrival(value)) is not None}, key=self._number)
+        values = [
+            (self._recent.came[each], written)
+            for each in came[:-1]
+            if (written := self._written(expression, env, self._number(each), closed=False)) is not None
+        ]
+        latest, failure = WrittenValues(), None
         try:
-            written = frozen(self.value(expression, env))
+            latest = frozen(self.value(expression, env))
         except DynamicError as error:
             failure = error
-        return chosen_values([ValueVersion(Fraction(0), written)], qualifier, self._now, failure)
+        start = self._recent.came[came[-1]] if came else Fraction(0)
+        return chosen_values(successive((*values, (start, latest))), qualifier, self._now, failure)
 
 
 class ChosenRound(Remembering, _Round):
