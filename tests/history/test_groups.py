@@ -60,6 +60,18 @@ def test_a_group_stands_where_its_first_item_does() -> None:
     ]
 
 
+def test_case_230() -> None:
+    """What an item was, beside what it is: groups over a document look back from the present."""
+    query = 'for $i in stream("s")/root/i group by $k := $i/k return <g k="{ $k }">{ sum($i/v), sum($i/v#1) }</g>'
+    values = (f"<i><k>{key}</k>{region(f'v{at}', f'<v>{at + 1}</v>')}</i>" for at, key in enumerate("aab"))
+    stream = "".join(values) + replaced("v0", "<v>5</v>") + replaced("v2", "<v>4</v>")
+    assert shown(query, stream)[2:] == [
+        '<g k="a">3 0</g><g k="b">3 0</g>',
+        '<g k="a">7 1</g><g k="b">3 0</g>',
+        '<g k="a">7 1</g><g k="b">4 3</g>',
+    ]
+
+
 def test_different_values_stand_where_they_come_first() -> None:
     """What leaves gives its place to the next that is equal, spelled as that is."""
     query = 'distinct-values(for $i in stream("s")/root/i return ($i/v, $i/w * 1))'

@@ -75,7 +75,7 @@ def _knows_values(query: ast.Query, beside: Collection[str]) -> bool:
 
     The streams `beside` are those of updates.
     """
-    if needs_of(query).evaluates_back and (beside or any(map(_asks_inside, parts(query)))):
+    if needs_of(query).evaluates_back and (beside or any(_looks_around(query, each) for each in parts(query))):
         return False
     for expression, namespaces in histories_of(query):
         own = replace(query, body=expression)
@@ -90,10 +90,12 @@ def _knows_values(query: ast.Query, beside: Collection[str]) -> bool:
     return True
 
 
-def _asks_inside(part: object) -> bool:
-    """Whether a part asks for values of an expression with variables that itself asks for the past."""
+def _looks_around(query: ast.Query, part: object) -> bool:
+    """Whether a part asks for values of an expression with variables that looks back itself, or reads streams."""
     past = value_past(part)
-    return past is not None and past.has_versions and not is_closed(past.expression) and asks(past.expression)
+    if past is None or not past.has_versions or is_closed(past.expression):
+        return False
+    return asks(past.expression) or bool(named(replace(query, body=past.expression)))
 
 
 def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:

@@ -28,7 +28,7 @@ from anabranch.language.checks.streams import (
     is_edited,
     over_updates,
 )
-from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers, readings
+from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
 from anabranch.language.objects import step_to
 from anabranch.language.positions import with_positions
 from anabranch.language.printer import print_query
@@ -126,9 +126,6 @@ class _Checker(PathChecker):
         if "xml" in outputs.kinds and outputs.form(self.json) == "json":
             hint = "give objects only, or elements only"
             raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
-
-    def reads(self, expression: ast.Expression) -> bool:
-        return bool(readings(expression, self.reading))
 
     def is_bounded(self, scope: Scope) -> bool:
         """Whether no stream of items may be read at a place: inside a round, unless all streams are finite."""

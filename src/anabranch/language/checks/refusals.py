@@ -159,11 +159,6 @@ _ALL = (
         "for $w in stream('s')/r/i|count 2| return window-start($w)",
     ),
     Refusal("step out of the item", "'..' stays inside an item", "for $p in stream('s')/r/i return $p/.."),
-    Refusal(
-        "past of what reads a stream for a variable",
-        "ask for the past of what reads streams only, or of what reads the variable only",
-        "for $x in stream('s')/r/i return (count(stream('t')/r/i[a = $x/a]))#1",
-    ),
 )
 
 REFUSALS = {refusal.name: refusal for refusal in _ALL}
