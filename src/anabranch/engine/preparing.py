@@ -11,7 +11,7 @@ from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
 from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_of
 from anabranch.branch.joins.interval import streams_of as streams_of_joined
-from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
+from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_unfollowed
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
 from anabranch.errors import DynamicError, Span, Unsupported, UsageError, did_you_mean
@@ -128,7 +128,7 @@ def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
     """Why a trunk cannot answer this; None where it can."""
     query = prepared.checked.query
     try:
-        refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
+        refuse_unfollowed(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
     if timeline and not prepared.shows and _waits(prepared, inputs) and _at_once(prepared, inputs) is None:

@@ -13,7 +13,7 @@ from anabranch.branch.past.values import reads
 from anabranch.errors import Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.language.versions import asks_otherwise, is_closed, value_past
+from anabranch.language.versions import asks_otherwise, is_closed, moves_inside, value_past
 from anabranch.law.arrivals.mixed import mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
@@ -98,11 +98,25 @@ def _looks_around(query: ast.Query, part: object) -> bool:
     return asks(past.expression) or bool(named(replace(query, body=past.expression)))
 
 
-def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:
-    """Refuse a query over items and updates whose need of items is not known.
+def refuse_unfollowed(
+    query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str
+) -> None:
+    """Refuse a query over updates that cannot be followed moment by moment.
 
-    `past` is the query where that need is known.
+    How much it needs of items beside them may not be known; `past` is the query where it is.
+    Or it asks what an expression with variables was before time alone has changed it: only moments are kept at which
+    something has come.
     """
+    moving = moves_inside(query) if past is None and any(each in edited for each in named(query)) else None
+    if moving is not None:
+        raise Unsupported(
+            "when time has changed the value of an expression with variables is not kept",
+            text=text,
+            span=moving.span,
+            name=name,
+            hint="ask for the past by '#' inside of it, or put what looks back by time outside; 'anabranch query' "
+            "answers this one",
+        )
     items = [each for each in named(query) if each not in edited]
     if past is None and len(items) < len(named(query)) and mixes(query, items):
         sources = (part for part in parts(query) if isinstance(part, ast.Source))
