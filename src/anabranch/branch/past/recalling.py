@@ -203,7 +203,10 @@ class PastBranch(Merged):
     def _remembering(self, given: BranchContext) -> None:
         """Create the memory."""
         streams = self._inputs.items()
-        empty = {name: Input(_document(self._roots[name]), time=stream.source.time) for name, stream in streams}
+        empty = {
+            name: Input(_document(self._roots[name]), time=stream.source.time, retain=stream.source.retain)
+            for name, stream in streams
+        }
         asked, name = self._member.query, self._member.name
         self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
         around = given.around(name, asked.query, asked.text)

@@ -37,7 +37,7 @@ from typing import TypeAlias, TypeVar
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.versions import is_closed, is_path
+from anabranch.language.versions import is_closed, is_path, uses_variables
 from anabranch.law.arrivals.past import BEFORE, Moments
 from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.calls import PythonFunction
@@ -314,7 +314,9 @@ class Recalling(Evaluator):
     def _looked_back(self, asked: Qualified, env: Env) -> Found:
         """The versions asked for, found from the newest item of a stream back, no further than needed."""
         wanted = Wanted.by(asked.qualifier, self._now)
-        of_items = not any(isinstance(part, ast.Variable) for part in parts(asked.base))
+        of_items = not uses_variables(asked.base)
+        if not of_items and (stream := self._stream(asked.base)) is not None:
+            wanted = wanted.retained(stream.retain, self._now)
         versions: list[Found] = []
         for arrival, results in self._back(asked.base, env):
             if len(versions) == wanted.end:

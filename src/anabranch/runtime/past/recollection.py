@@ -7,7 +7,7 @@
 Expressions are evaluated by the law (`law/arrivals/recall.py`), over the remembered items instead of all arrivals:
 no forgotten item could be chosen, so the values are the same.
 Where a path names variables, its results are not known in advance; then `e?[t]` keeps all arrivals of that time, and
-the other qualifiers have no bound (`asked_of`).
+the other qualifiers all that the stream retains, which is all there was unless it says for how long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.versions import is_path, outside_values, value_past
+from anabranch.language.versions import is_path, outside_values, uses_variables, value_past
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import Found, Recalling, asks
@@ -49,6 +49,12 @@ class PastPath:
     alone: bool
     """Whether the results of the path depend on the item alone, so that they are known when it arrives."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known how far back the items are that it asks for."""
+        ends = (Wanted.by(each, Fraction(0)).end for each in self.qualifiers)
+        return not self.alone and any(each is not None for each in ends)
+
 
 def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, ...] | None:
     """The paths whose past a query asks for; None where their need of items has no bound.
@@ -71,8 +77,9 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
             return None
         if any(isinstance(inside, ast.Source) and inside.name in beside for inside in parts(each.base)):
             return None
-        alone = not declares and not any(isinstance(inside, ast.Variable) for inside in parts(each.base))
-        if not alone and Wanted.by(each.qualifier, Fraction(0)).end is not None:
+        varies = uses_variables(each.base)
+        alone = not declares and not varies
+        if not alone and not varies and Wanted.by(each.qualifier, Fraction(0)).end is not None:
             return None
         before = asked[each.base].qualifiers if each.base in asked else ()
         asked[each.base] = PastPath(each.base, source.name, (*before, each.qualifier), alone)
@@ -110,11 +117,16 @@ class _Memory:
     """The remembered arrivals for one path, oldest first, and its results in them where they are known."""
 
     asked: PastPath
+    retain: Fraction | None
+    """For how many seconds the stream retains arrivals, where nothing else bounds how many are needed."""
     arrivals: dict[Arrival, ItemResults] = field(default_factory=dict)
 
     def forget(self, now: Fraction) -> None:
         """Drop arrivals that can never be asked for again."""
-        needed = {each for qualifier in self.asked.qualifiers for each in self._needed(Wanted.by(qualifier, now))}
+        asked = [Wanted.by(qualifier, now) for qualifier in self.asked.qualifiers]
+        if not self.asked.alone:
+            asked = [each.retained(self.retain, now) for each in asked]
+        needed = {arrival for each in asked for arrival in self._needed(each)}
         if len(needed) < len(self.arrivals):
             self.arrivals = {each: results for each, results in self.arrivals.items() if each in needed}
 
@@ -141,7 +153,7 @@ class Recollection:
         name: str | None = None,
     ) -> None:
         """The inputs describe the streams; their arrivals are not read."""
-        self._memories = tuple(_Memory(each) for each in asked)
+        self._memories = tuple(_Memory(each, inputs[each.stream].retain) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
         self._given = query, self._memories, self._recent, functions or {}, name
         self._evaluator = _Round(*self._given)
@@ -376,7 +388,7 @@ class ChosenRound(Remembering, _Round):
     def choose(self, chosen: Mapping[ast.Expression, Mapping[Arrival, ItemResults]]) -> None:
         """Look at these results of paths from now on, and begin without dead letters."""
         memories = ((path, self._asked[path]) for path in chosen)
-        self._memories = {path: _Memory(asked, dict(chosen[path])) for path, asked in memories}
+        self._memories = {path: _Memory(asked, None, dict(chosen[path])) for path, asked in memories}
         self._moment, self._now, self.inputs = self._recent.latest, self._recent.time, self._recent.inputs
         self.dead.clear()
         self.begin()
