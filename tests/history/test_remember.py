@@ -31,6 +31,7 @@ BODIES = (
     "for $x in stream('a')//v return (count(stream('b')/r/i[v = $x]?[3]), $x#0, $x#1)",
     "for $x in stream('a')/r/i return $x/v + {0}/t#0",
     "for $x in stream('a')/r/i return <n>{{ stream('b')/r/i[v = $x/v]#1, count(stream('b')/r/i[v >= $x/v]#[2]) }}</n>",
+    "for $x in stream('a')/r/i return <n>{{ ({0})[1], ({1})[last()], ({0})[position() > 1]/v }}</n>",
     "for $x in stream('a')/r/i let $y := {0} return <n>{{ stream('a')/r/i[v = $y/v]?1.5, $x/v }}</n>",
     "for $x in stream('a')/r/i let $w := {0} return <n>{{ (count($w))#1, (sum($w/t) + $x/t)?[2] }}</n>",
 )

@@ -108,7 +108,7 @@ OTHER_WRITINGS = (
     ("positional predicate", "subsequence(stream('s')/r/i, 2)"),
     ("positional variable", "for $p in doc('d')/a for $q at $i in stream('s')/r/i return $i"),
     ("positional variable", "for $w in stream('s')/r/i|count 9| return for $v at $i in $w|count 2| return $i"),
-    ("position beside a temporal qualifier", "(stream('s')/r/i#[5])[1]"),
+    ("position beside a temporal qualifier", "(stream('s')/r/i)#[5][1]"),
     ("count clause", "for $p in stream('s')/r/i where $p/a count $n order by $n return $n"),
     (
         "stream inside the round of another",

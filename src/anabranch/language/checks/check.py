@@ -30,7 +30,7 @@ from anabranch.language.checks.streams import (
 )
 from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
 from anabranch.language.objects import step_to
-from anabranch.language.positions import with_positions
+from anabranch.language.positions import in_loops, with_positions
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import apart, bound_by, flatten, with_input, with_items
 from anabranch.language.signatures import BOUNDS, SIGNATURES
@@ -114,7 +114,8 @@ class _Checker(PathChecker):
         check_functions(self.query, self.text)
         for function in self.query.functions:
             self.function(function, prefixes)
-        query = apart(flatten(with_positions(self.with_context(with_items(self.query, self.certain_names())))))
+        meant = in_loops(self.with_context(with_items(self.query, self.certain_names())), self.edited)
+        query = apart(flatten(with_positions(meant)))
         self.visit(query.body, Scope(prefixes=prefixes))
         self.check_output(query)
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
@@ -373,6 +374,7 @@ class _Checker(PathChecker):
 
     def pipeline(self, pipeline: ast.Pipeline, scope: Scope) -> Known:
         places: list[int] = []
+        growing: list[int] = []
         inner, own = scope, set[str]()
         for place, clause in enumerate(pipeline.clauses):
             match clause:
@@ -383,6 +385,8 @@ class _Checker(PathChecker):
                         if places:
                             raise refuse("group by or count over a join", self.text, clause.span)
                         places.append(place)
+                        if not over_updates(clause, inner, self.edited):
+                            growing.append(place)
                     known = self.visit(source, inner)
                     if window:
                         self.window(window, known, inner)
@@ -406,7 +410,7 @@ class _Checker(PathChecker):
                 case ast.GroupBy(keys):
                     inner = self.group_keys(keys, own, inner)
             own |= {*bound_by(clause)}
-        check_pipeline(pipeline, places, self.text)
+        check_pipeline(pipeline, places, growing, self.text)
         return replace(self.visit(pipeline.result, inner), flowing=False)
 
     def group_keys(self, keys: Sequence[ast.GroupKey], own: Collection[str], scope: Scope) -> Scope:

@@ -69,7 +69,7 @@ _ALL = (
     ),
     Refusal(
         "position beside a temporal qualifier",
-        "number the versions in a loop, 'for $x at $i in ...'",
+        "put parentheses around the versions, as in (stream('s')/r/i#[5])[1]",
         "stream('s')/r/i#[5][1]",
     ),
     Refusal(
