@@ -341,7 +341,7 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "x=ms"], 2, "--time-unit names stream 'x'"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "photons=ms"], 2, "needs a 'time'"),
         (["query", "bad.xq", "--stream", "photons=p.xml"], 1, "expected 'where', 'order by' or 'return'"),
-        (["query", "t.xq", "--stream", "photons=p.xml"], 1, "t.xq:1:68: refused: bounds of what is no window"),
+        (["query", "t.xq", "--stream", "photons=p.xml"], 1, "t.xq:1:60: refused: bounds of what is no window"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "photons=en"], 2, "--domain takes NAME=PATH:V,V"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "x=en:1"], 2, "which is not given"),
         (["generate", "photons", "--count", "-1"], 2, "--count takes a number of photons"),
