@@ -341,7 +341,7 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "x=ms"], 2, "--time-unit names stream 'x'"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--time-unit", "photons=ms"], 2, "needs a 'time'"),
         (["query", "bad.xq", "--stream", "photons=p.xml"], 1, "expected 'where', 'order by' or 'return'"),
-        (["query", "t.xq", "--stream", "photons=p.xml"], 1, "t.xq:1:43: refused: window beside a temporal qualifier"),
+        (["query", "t.xq", "--stream", "photons=p.xml"], 1, "t.xq:1:60: refused: bounds of what is no window"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "photons=en"], 2, "--domain takes NAME=PATH:V,V"),
         (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "x=en:1"], 2, "which is not given"),
         (["generate", "photons", "--count", "-1"], 2, "--count takes a number of photons"),
@@ -352,7 +352,7 @@ def test_errors(
 ) -> None:
     """What is wrong, where, and what to do; 1 for a query that fails, 2 for wrong usage."""
     files(q_xq=SELECT, w_xq=WINDOW, bad_xq=SELECT.replace("where", "wher"), p_xml=STREAM)
-    files(t_xq='for $w in stream("photons")/photons/photon|count 2| return $w/en#1')
+    files(t_xq='for $w in stream("photons")/photons/photon|count 2| return window-start($w)')
     assert main(arguments) == status
     shown = capsys.readouterr()
     assert message in shown.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 PATHS = ("i", "i", "i", "i[v > 0]", "i/p", "*", "i[t < 12]")
@@ -14,6 +15,11 @@ VALUES = ("i/v", "i/k", "i/t", "i//k", "i/v[. > 2]", "i/p/v", "i", "i/@x")
 PLACES = ("[1]", "[3]", "[position() <= 3]", "[last()]", "[position() > last() - 2]", "[position() = 2]", "[. = 3][2]")
 
 
+QUALIFIERS = ("#0", "#1", "#1", "#[1]", "#[2]", "?1", "?[2]", "?[4]")
+_PATHS = re.compile(r"\$o/[a-z]|\$o(?=[,)])|root/i(?= )")
+"""What may look back in a query."""
+
+
 class GroupAsker:
     """Writes queries about one stream `s`."""
 
@@ -21,6 +27,14 @@ class GroupAsker:
         self._random = random
 
     def query(self) -> str:
+        """A query, which may look back."""
+        written = self._written()
+        return _PATHS.sub(self._back, written) if self._random.random() < 0.3 else written
+
+    def _back(self, path: re.Match[str]) -> str:
+        return path[0] + (self._random.choice(QUALIFIERS) if self._random.random() < 0.4 else "")
+
+    def _written(self) -> str:
         """A query, or one with something around it."""
         one = self._random.choice
         asked = one((self._groups, self._groups, self._distinct, self._places))()

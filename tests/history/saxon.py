@@ -171,6 +171,14 @@ class HistoryTranslation(Translation):
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
+    def pipeline_clause(self, clause: ast.Clause, of_items: bool) -> str:
+        """A clause; a stream is a document here."""
+        match clause:
+            case ast.For(variable, source, None):
+                return f"for ${variable} in {self.expression(source)}"
+            case _:
+                return super().pipeline_clause(clause, of_items)
+
     def flwor(self, flwor: ast.Flwor) -> str:
         clauses = [
             f"for ${each.variable} in {self.expression(each.source)}"

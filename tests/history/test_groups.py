@@ -60,6 +60,44 @@ def test_a_group_stands_where_its_first_item_does() -> None:
     ]
 
 
+def test_case_230() -> None:
+    """What an item was, beside what it is: groups over a document look back from the present."""
+    query = 'for $i in stream("s")/root/i group by $k := $i/k return <g k="{ $k }">{ sum($i/v), sum($i/v#1) }</g>'
+    values = (f"<i><k>{key}</k>{region(f'v{at}', f'<v>{at + 1}</v>')}</i>" for at, key in enumerate("aab"))
+    stream = "".join(values) + replaced("v0", "<v>5</v>") + replaced("v2", "<v>4</v>")
+    assert shown(query, stream)[2:] == [
+        '<g k="a">3 0</g><g k="b">3 0</g>',
+        '<g k="a">7 1</g><g k="b">3 0</g>',
+        '<g k="a">7 1</g><g k="b">4 3</g>',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('(stream("s")/root/i)[2]', ["<i>b</i>", "<i>a</i>", "<i>a</i>", "<i>a</i>"]),
+        (
+            'for $i at $n in stream("s")/root/i return $n || $i',
+            ["1a 2b 3c", "1x 2a 3b 4c", "1x 2a 3c", "1x 2a 3d"],
+        ),
+        ('for $i in stream("s")/root/i count $n return $n || $i', ["1a 2b 3c", "1x 2a 3b 4c", "1x 2a 3c", "1x 2a 3d"]),
+        ('(stream("s")/root/i#[1])[last()]', ["<i>c</i>"] * 4),
+        ('head(stream("s")/root/i), subsequence(stream("s")/root/i, 3)', [
+            "<i>a</i><i>c</i>", "<i>x</i><i>b</i><i>c</i>", "<i>x</i><i>c</i>", "<i>x</i><i>d</i>"
+        ]),
+        ('for $i allowing empty in stream("s")/root/i[. > "b"] return <e>{ $i }</e>', [
+            "<e><i>c</i></e>", "<e><i>x</i></e><e><i>c</i></e>", "<e><i>x</i></e><e><i>c</i></e>",
+            "<e><i>x</i></e><e><i>d</i></e>",
+        ]),
+    ],
+)  # fmt: skip
+def test_case_232(query: str, expected: list[str]) -> None:
+    """The nodes of a document have places, those that they have now (LAWS 3.10)."""
+    stream = "".join(region(str(number), f"<i>{each}</i>") for number, each in enumerate("abc"))
+    stream += '<s:before target="0"><i>x</i></s:before>' + replaced("1", "") + replaced("2", "<i>d</i>")
+    assert shown(query, stream)[-len(expected) :] == expected
+
+
 def test_different_values_stand_where_they_come_first() -> None:
     """What leaves gives its place to the next that is equal, spelled as that is."""
     query = 'distinct-values(for $i in stream("s")/root/i return ($i/v, $i/w * 1))'
@@ -226,6 +264,15 @@ JUDGED = {
     '<d>{ subsequence((for $i in stream("s")/root/i order by $i/t, $i/v return <o>{ $i/t, $i/v }</o>), 2, 3) }</d>': (
         "<d>{ subsequence((for $i in $items order by $i/t/number(), $i/v/number() "
         "return <o>{ $i/t, $i/v }</o>), 2, 3) }</d>"
+    ),
+    '<d>{ (stream("s")/root/i)[position() > 1][position() < 4] }</d>': (
+        "<d>{ $items[position() > 1][position() < 4] }</d>"
+    ),
+    'for $i at $n in stream("s")/root/i[v > 2] count $c return <o n="{ $n }">{ $c, $i/v }</o>': (
+        "for $i at $n in $items[v/number() > 2] count $c return <o n='{ $n }'>{ $c, $i/v }</o>"
+    ),
+    '<d>{ head(stream("s")/root/i/v), tail(stream("s")/root/i/k), (stream("s")/root/i)[last()]/t }</d>': (
+        "<d>{ head($items/v), tail($items/k), $items[last()]/t }</d>"
     ),
     '<d>{ (for $i in stream("s")/root/i return <o>{ $i/k }</o>)[last()] }</d>': (
         "<d>{ (for $i in $items return <o>{ $i/k }</o>)[last()] }</d>"

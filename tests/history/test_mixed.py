@@ -108,6 +108,7 @@ MORE = (
     "let $w := {0} return <w>{{ $w#1, $w/v?[1], count($w) }}</w>",
     "(count({0}))?2, sum({1}/t#0)",
     "for $x in {0} return <x>{{ (count($x) + count({1}))?1 }}</x>",
+    "for $x in {0} return <x>{{ (count($x) + count(stream('b')/r/i[v = $x/v]))#1 }}</x>",
 )
 
 

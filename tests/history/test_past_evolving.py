@@ -23,6 +23,8 @@ QUERIES = (
     '<o>{ for $x in stream("s")/r/i where $x/v > 50 return <x>{ sum(stream("s")/r/i[v > 40]/v?[2]) }</x> }</o>',
     '<o>{ for $x in stream("s")/r/i?[3] return <x>{ $x/k, $x/v + 1 }</x> }</o>',
     '<o>{ count(stream("s")/r/i[k = 1]#[3]), stream("s")/r/i/w?1 }</o>',
+    '<o>{ for $w in stream("s")/r/i|t diff 3| return <x>{ $w/v, sum($w/v), stream("s")/r/i/v#[3] }</x> }</o>',
+    '<o>{ for $w in stream("s")/r/i[v > 40]|t gap 2 by k| return <x>{ avg($w/v), stream("s")/r/i/w#0 }</x> }</o>',
 )
 CHANGES = (
     '<s:accent {}><s:alter path="v" by="(. - 32) * 5 div 9"/></s:accent>',

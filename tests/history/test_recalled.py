@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
 import pytest
 
 import papers
+from anabranch.engine.inputs import Inputs
+from anabranch.engine.preparing import prepare_endless
 from anabranch.law import evaluate
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.path import Path as ItemPath
@@ -79,3 +83,31 @@ def test_query_3_on_a_trunk_remembers_a_minute(tmp_path: Path) -> None:
     held = [each.states[0].held for each in trunk.log.manifests.since(0) if 0 in each.states]
     assert len(held) > 2
     assert max(held) <= 31
+
+
+def test_what_the_stream_retains(tmp_path: Path) -> None:
+    """Case 231 on a trunk, in epochs of a few items: what is too old is neither chosen nor held."""
+    beats = stream(item(0, s="rare", v=1), *(item(time, s="usual", v=2) for time in range(1, 60)))
+    streams = {"a": stream(item(20, s="rare"), item(45, s="rare"), item("59.5", s="usual")), "b": beats}
+    query = "for $x in stream('a')/r/i return <o>{ data(stream('b')/r/i[s = $x/s]#0/v) }</o>"
+    for retain, expected in ((None, "<o>1</o><o>1</o><o>2</o>"), (30, "<o>1</o><o/><o>2</o>")):
+        folder = tmp_path / str(retain)
+        folder.mkdir()
+        given = [
+            replace(each, retain=None if retain is None else Fraction(retain)) for each in sources(folder, streams)
+        ]
+        trunk = BareTrunk(folder / "state", given, Random(1), finite=True)
+        trunk.run({"q": query}, [600], [1, 2])
+        assert trunk.answer("q") == expected
+        held = [each.states[0].held for each in trunk.log.manifests.since(0) if 0 in each.states]
+        assert (max(held) <= 33) is (retain is not None)
+
+
+def test_a_running_site_warns_of_what_grows(tmp_path: Path) -> None:
+    """Where a variable decides how far back a path looks, it says what is kept, and what bounds it."""
+    (tmp_path / "s").mkdir()
+    query = "for $x in stream('s')/root/item return stream('s')/root/item[k = $x/k]#1"
+    for retain, kept in ((None, "keeps all items of 's', which grow"), (Fraction(60), "of the last 60 s, as 'retain'")):
+        inputs = Inputs([Source("s", tmp_path / "s", "lines", retain=retain)])
+        (warning,) = prepare_endless("q", query, inputs).growth
+        assert kept in warning

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from anabranch.branch.past.queries import refuse_unfollowed
+from anabranch.errors import Unsupported
+from anabranch.language import check, parse
 from anabranch.law import evaluate
 from anabranch.law.history.timeline import arrivals
 from anabranch.runtime.past.timeline import Timeline
+from anabranch.stream.reading.source import Source
+from anabranch.stream.tree import STREAM_NAMESPACE
 from history.asking import ask, shown
 from history.following import Asking, Followed
+from history.hosting import replayed
 from history.past import checked, given
 from history.writing import Writer
-from mass import Mass
+from mass import Mass, some
+from spark.bare import BareTrunk
 
 VALUES = """
 <s:mutable id="1" at="1"><v>9</v></s:mutable><s:mutable id="2" at="1"><v>5</v></s:mutable>
@@ -108,6 +118,83 @@ def test_case_105() -> None:
     assert evaluate(query, given(streams)).text == "<v>7</v><v>7</v><v>5</v>"
 
 
+ROOTED = '<s:punctuation at="0"/><s:punctuation at="1"/><a s:at="2"><a/></a><s:replace target="1" at="3"/>'
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('for $x in stream("s")//* return <r>{ (count($x//a))?[1] }</r>', "<r>2 0</r><r>1</r><r>0</r>"),
+        ('let $x := stream("s")//q return <r>{ (count($x) + count(stream("s")//a))#[3] }</r>', "<r>2 0</r>"),
+    ],
+)
+def test_a_value_begins_with_the_first_moment(query: str, expected: str) -> None:
+    """Also where nothing had come by then: the root was there, and so was nothing at all."""
+    for away in (False, True):
+        assert [text for _, text in Followed(query, s=ROOTED).run(put_away=away)][-1] == expected
+
+
+def test_a_late_query_has_the_value_of_its_start(tmp_path: Path) -> None:
+    """It sees the document as it stands, and the first versions are of that moment (LAWS 3.6)."""
+    (tmp_path / "in").mkdir()
+    namespace = f'xmlns:s="{STREAM_NAMESPACE}"'
+    source = Source("s", tmp_path / "in", "lines", updates=True)
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=False)
+    (tmp_path / "in" / "1").write_text(f'<i {namespace} s:at="1"><s:mutable id="a"><v>3</v></s:mutable></i>\n')
+    trunk.run({}, [1_000], [1])
+    (tmp_path / "in" / "2").write_text(f'<s:replace {namespace} target="a" at="3"><v>4</v></s:replace>\n')
+    trunk.run({"late": 'for $i in stream("s")/root/i return <o>{ ($i/v * 2)#[9] }</o>'}, [1_000], [2])
+    assert [text for _, text in replayed(trunk.log, "late")] == ["<o>6</o>", "<o>8 6</o>"]
+
+
+@pytest.mark.parametrize(
+    "inside", ["count($x/a?[2])", "count(($x, (count($x))?1))", "local:f($x)", "(count(stream('s')//a))#1 + count($x)"]
+)
+def test_what_time_changes_is_left_to_the_law(inside: str) -> None:
+    """Moments at which nothing came are not kept, so a trunk refuses what may change with them, by name."""
+    query = f"declare function local:f($n) {{ $n/a?1 }}; for $x in stream('s')/root/i return ({inside})#1"
+    parsed = check(parse(query), query, edited=("s",)).query
+    with pytest.raises(Unsupported, match="when time has changed"):
+        refuse_unfollowed(parsed, None, ("s",), query, "q")
+    plain = query.replace(f"({inside})#1", "(count($x/a#[2]))#1")
+    refuse_unfollowed(check(parse(plain), plain, edited=("s",)).query, None, ("s",), plain, "q")
+
+
+SET = "".join(f"<i><k>{each}</k></i>" for each in "ab")
+MOVING = """
+<s:mutable id="1" at="1"><k>a</k></s:mutable><s:mutable id="2" at="2"><k>b</k></s:mutable>
+<s:replace target="1" at="3"><k>b</k></s:replace><s:replace target="1" at="4"><k>c</k></s:replace>
+"""
+
+
+def test_case_229() -> None:
+    """Streams that an expression with variables reads are those of the same moments."""
+    query = 'for $x in stream("s")//i return <c>{ (count(stream("t")//k[. = $x/k]))#[9] }</c>'
+    for away in (False, True):
+        found = [text for _, text in Followed(query, s=SET, t=MOVING).run(put_away=away)]
+        assert found[-1] == "<c>0 1 0</c><c>1 2 1 0</c>"
+
+
+def test_versions_are_what_was_shown() -> None:
+    """By hand: what a query shows without the qualifier, moment by moment, is what its versions are at the end."""
+    loop = 'for $x in stream("s")//i return <c>{{ {} }}</c>'
+    for number in some(range(20)):
+        random = Random(number)
+        updates = [f'<s:mutable id="{each}" at="1"><k>{random.choice("abc")}</k></s:mutable>' for each in range(3)]
+        for at in range(2, 9):
+            updates.append(
+                f'<s:replace target="{random.randrange(3)}" at="{at}"><k>{random.choice("abc")}</k></s:replace>'
+            )
+        counted = 'count(stream("t")//k[. = $x/k])'
+        plain = [text for _, text in Followed(loop.format(counted), s=SET, t="".join(updates)).run()]
+        last = Followed(loop.format(f"({counted})#[9]"), s=SET, t="".join(updates)).end()
+        rows = [
+            text.removeprefix("<c>").removesuffix("</c>").split("</c><c>") for text in plain if text.count("<c>") == 2
+        ]
+        expected = [[value for value, _ in groupby(each)][::-1] for each in zip(*rows, strict=True)]
+        assert last == "".join(f"<c>{' '.join(each)}</c>" for each in expected), number
+
+
 WINDOWED = """
 <i><t>1</t><s:mutable id="1" at="1"><v>9</v></s:mutable></i><i><t>2</t><s:mutable id="2" at="2"><v>5</v></s:mutable></i>
 <i><t>12</t><v>7</v></i><s:replace target="1" at="13"><v>1</v></s:replace><s:punctuation at="14"/>
@@ -165,9 +252,10 @@ class Values(Asking):
                 return f"<o>{{ {self.closed(*streams)} }}{inside}</o>"
             case "loop":
                 path = self.path(self.one(*streams))
-                return f"for $x in {path} return <r>{{ {self.open('$x')} }}</r>"
+                return f"for $x in {path} return <r>{{ {self.open('$x', *streams)} }}</r>"
             case "inside":
-                return f'stream("{self.one(*streams)}")//a[{self.open(".")} = {self.one("1", "2", "5", "()")}]'
+                asked = f"{self.open('.', *streams)} = {self.one('1', '2', '5', '()')}"
+                return f'stream("{self.one(*streams)}")//a[{asked}]'
             case "nested":
                 return f"({self.closed(*streams)}, count({self.path(self.one(*streams))})){self.past()}"
             case "where":
@@ -195,13 +283,20 @@ class Values(Asking):
             f"if (count({path}) > 1) then {self.path(self.one(*streams))} else 'few'", "1 + 1", f"exists({path})",
         )  # fmt: skip
 
-    def open(self, node: str) -> str:
-        """A question about an expression that a node decides."""
-        inside = self.one(
+    def open(self, node: str, *streams: str) -> str:
+        """A question about an expression that a node decides, perhaps with what stands in the streams."""
+        path = re.sub(r"\?(\[[\d.]+\]|[\d.]+)", "", self.path(self.one(*streams)))  # time inside is left to the law
+        around = self.one(
+            f"count({path}[. = {node}])", f"count({node}//*) + count({path})", f"({node}/a, {path})",
+            f"some $y in {path} satisfies $y = {node}/b", f"sum({node}//b) + sum({path}//b[. > 1])",
+            f"for $y in {path} where $y = {node}/a return <m>{{ $y }}</m>",
+            f"if ({node}/a) then count({path}) else 1",
+        )  # fmt: skip
+        alone = self.one(
             f"count({node}//*)", f"string({node})", f"({node}/a, {node}/b)", f"sum({node}//b)", f"{node}/b + 1",
             f"if ({node}/a) then {node}/b else 1",
         )  # fmt: skip
-        return f"({inside}){self.past()}"
+        return f"({around if self.likely(0.5) else alone}){self.past()}"
 
     def past(self) -> str:
         return self.one("#0", "#1", "#2", "#[1]", "#[3]", "?[0]", "?[1]", "?[2.5]", "?[4]")

@@ -122,11 +122,14 @@ class Writer:
         """A query over some streams."""
         stream = self.one(*streams)
         path = self.path(stream)
-        match self.one("path", "path", "aggregate", "flwor", "flwor", "flwor", "if", "then", "join", "made"):
+        kinds = "path", "path", "aggregate", "flwor", "flwor", "flwor", "grouped", "if", "then", "join", "made"
+        match self.one(*kinds):
             case "aggregate":
                 return self.one(f"count({path})", f"sum({path}/@k)", f"max({path}/@k)", f"avg({path}//@k)")
             case "flwor":
                 return self.flwor(path)
+            case "grouped":
+                return self.grouped(path)
             case "if":
                 return f"if ({self.condition(path)}) then {self.path(stream)} else <no>{{ count({path}) }}</no>"
             case "then":
@@ -148,6 +151,17 @@ class Writer:
             for _ in range(self.random.choice((1, 1, 2)))
         )
         return f"for $x in {path}{let}{where}{order} return <r>{{ {inner}{', $z' if let else ''} }}</r>"
+
+    def grouped(self, path: str) -> str:
+        """A query whose groups look back, whose tuples do, or both."""
+        key = self.one(
+            f"count($x{self.steps(1)})", f"string($x{self.qualifier()}[. = {self.word()}])", "name($x)", "string($x)"
+        )
+        let = f" let $z := $x{self.one(self.steps(1), self.qualifier())}" if self.likely(0.3) else ""
+        behind = self.one("", f" where count($x{self.steps(1)}) > 0", " order by count($x) descending", " count $n")
+        shown = [self.one(f"$x{self.steps(1)}", f"count($x{self.qualifier()})", f"$x{self.qualifier()}", "count($x)")]
+        shown += ["$z"] * bool(let) + ["$n"] * (behind == " count $n")
+        return f"for $x in {path}{let} group by $k := {key}{behind} return <g k='{{ $k }}'>{{ {', '.join(shown)} }}</g>"
 
     def condition(self, path: str) -> str:
         return self.one(

@@ -272,7 +272,7 @@ class Translation:
             case ast.Count(variable):
                 return f"count ${variable}"
             case ast.OrderBy(keys):
-                ranked = ((f"zero-or-one(data({self.expression(each.key)}))", each.descending) for each in keys)
+                ranked = ((f"zero-or-one(data({self.argument(each.key)}))", each.descending) for each in keys)
                 parts = (
                     f"o:{part}({key}){' descending' if descending else ''}"
                     for key, descending in ranked
@@ -286,7 +286,7 @@ class Translation:
                 return f"{judged} count $o:place group by {named} order by min($o:place)"
 
     def judged_key(self, key: ast.GroupKey, of_items: bool) -> str:
-        value = f"${key.variable}" if key.value is None else self.expression(key.value)
+        value = f"${key.variable}" if key.value is None else self.argument(key.value)
         whole = f"[zero-or-one(data({value}))]"
         if of_items:
             whole = f"try {{ {whole} }} catch * {{ () }}"

@@ -110,6 +110,7 @@ class BlockingBranch(Merged):
             slack=stream.source.slack,
             origin=stream.source.origin,
             late=stream.late,
+            retain=stream.source.retain,
             vantages=[self._vantage(stream, number) for number in range(len(stream.source.partitions))],
         )
         return replace(found, item_name=stream.source.item_name) if stream.is_json else found

@@ -247,6 +247,10 @@ class Shelf:
         for windows, row, position in zip(*(each.to_pylist() for each in tables["placed"].columns), strict=True):
             yield windows, held[row], None if position is None else int(position)
 
+    def hold_again(self, kept: HeldItem) -> None:
+        """Take up an item that is restored elsewhere."""
+        self._restored[kept.number] = kept
+
     def restore(self, table: pa.Table, taken: int) -> None:
         """Restore the items of `kept_table`, and the number of items taken."""
         self.taken = taken

@@ -11,7 +11,7 @@ from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
 from anabranch.branch.growing.split import GrowingQuery, growing_query, growth_of
 from anabranch.branch.joins.interval import streams_of as streams_of_joined
-from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
+from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_unfollowed
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.reading import read_documents
 from anabranch.errors import DynamicError, Span, Unsupported, UsageError, did_you_mean
@@ -128,7 +128,7 @@ def _refused_by_trunk(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
     """Why a trunk cannot answer this; None where it can."""
     query = prepared.checked.query
     try:
-        refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
+        refuse_unfollowed(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
     if timeline and not prepared.shows and _waits(prepared, inputs) and _at_once(prepared, inputs) is None:
@@ -205,6 +205,20 @@ def _kept_for_good(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
         yield f"'{prepared.name}' keeps {kept} ({at}){bound}"
 
 
+def _recalled_for_good(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
+    """Warnings of items that are kept because it is not known how far back a path with variables chooses them."""
+    retained = {each.name: each.retain for each in inputs.streams}
+    for each in () if prepared.past is None else prepared.past.asked:
+        if not each.is_open:
+            continue
+        at, seconds = _position(prepared, each.path.span), retained.get(each.stream)
+        if seconds is None:
+            yield f"'{prepared.name}' keeps all items of '{each.stream}', which grow ({at}); 'retain' bounds them"
+        else:
+            kept = f"the items of '{each.stream}' of the last {number_text(seconds)} s, as 'retain' says"
+            yield f"'{prepared.name}' keeps {kept} ({at})"
+
+
 def _held_for_keys(prepared: Prepared, inputs: Inputs) -> Iterator[str]:
     """Warnings of items that a join by keys holds until punctuations close their keys."""
     if prepared.updates or prepared.past is not None:
@@ -274,7 +288,8 @@ def prepare_endless(
     refuse_endless(prepared, inputs)
     growing = _at_once(prepared, inputs)
     warned = _growth(prepared, inputs) if growing is not None else _kept_for_good(prepared, inputs)
-    return EndlessQuery(prepared, growing, (*warned, *_held_for_keys(prepared, inputs)))
+    kept = *_held_for_keys(prepared, inputs), *_recalled_for_good(prepared, inputs)
+    return EndlessQuery(prepared, growing, (*warned, *kept))
 
 
 class Checking:

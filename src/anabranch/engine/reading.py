@@ -93,6 +93,7 @@ def read_stream(source: Source, limits: Limits) -> Read:
         slack=source.slack,
         origin=source.origin,
         vantages=vantages,
+        retain=source.retain,
     )
     if contents.format == "json":
         read = replace(read, item_name=source.item_name)
@@ -200,6 +201,7 @@ class Updating:
             "form": form,
             "scales": {each: read.source.scale for each, read in self._read.items()},
             "retain": min((each for each in retained if each is not None), default=None),
+            "retained": {each: read.source.retain for each, read in self._read.items()},
         }
 
     @property

@@ -8,11 +8,14 @@ The text of items has no type, so no path is ever a number.
 The value of a variable, of a key of JSON or of a user's function is known only with the data: there a predicate is
 positional, and decides for each value.
 The items of a stream have no positions; on them such a predicate stays plain, and a number is an error of its item.
+
+A stream of updates is a document, and versions are finite, so `(stream("u")//i)[1]` means what XQuery says.
+It is read as `(for $each in stream("u")//i return $each)[1]`, because the results of loops have places everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +32,11 @@ _THROUGH: Mapping[str, tuple[int, ...]] = {**dict.fromkeys(("data", "distinct-va
 """Functions whose result is made of values of their arguments: by name, the places of these arguments."""
 _ANYTHING = ("op:call", "op:try", "op:convert", *POSTFIX, *HIGHER)
 """Functions whose value may be whatever another function gives, or what stands in JSON."""
+
+_COUNTED = ("head", "tail", "subsequence", "remove", "insert-before")
+"""The functions that look at the places of their first argument."""
+_EACH = "each"
+"""The variable of such a loop; what it runs over is outside of its scope, so it may have the same name as another."""
 
 
 def with_positions(query: ast.Query) -> ast.Query:
@@ -48,6 +56,44 @@ def asks_position(node: Any) -> bool:
             return False
         case _:
             return any(map(asks_position, children(node)))
+
+
+def in_loops(query: ast.Query, edited: Collection[str]) -> ast.Query:
+    """The query with loops over the paths whose nodes are counted; `edited` are the streams of updates."""
+
+    def counted(expression: ast.Expression) -> ast.Expression:
+        if not _has_places(expression, edited):
+            return expression
+        each = ast.Variable(_EACH, span=expression.span)
+        return ast.Flwor((ast.For(_EACH, expression, span=expression.span),), None, (), each, span=expression.span)
+
+    def visit(node: Any) -> Any:
+        match rebuild(node, visit):
+            case ast.Filter(base, tail) as found if any(isinstance(each, ast.Positional) for each in tail):
+                looks_back = any(isinstance(each, ast.Qualifier) for each in tail)
+                return found if looks_back else replace(found, base=counted(base))
+            case ast.PositionalFor(source=source) as found:
+                return replace(found, source=counted(source))
+            case ast.Call(name, (first, *others)) as found if name.removeprefix("fn:") in _COUNTED:
+                return replace(found, arguments=(counted(first), *others))
+            case found:
+                return found
+
+    made: ast.Query = visit(query)
+    return made
+
+
+def _has_places(expression: ast.Expression, edited: Collection[str]) -> bool:
+    """Whether an expression is a path over a stream of updates, or one that gives versions."""
+    at: ast.Expression | None = expression
+    if not isinstance(at, ast.Path | ast.Filter):
+        return False
+    while isinstance(at, ast.Path | ast.Filter):
+        tails = [at.tail] if isinstance(at, ast.Filter) else [each.tail for each in at.steps]
+        if any(isinstance(each, ast.Qualifier) for tail in tails for each in tail):
+            return True
+        at = at.base if isinstance(at, ast.Filter) else at.start
+    return isinstance(at, ast.Source) and at.kind == "stream" and at.name in edited
 
 
 class _Marking:

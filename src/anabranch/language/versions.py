@@ -7,12 +7,12 @@ stands around it, so that its versions can be remembered once for the whole quer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from anabranch.language import ast
-from anabranch.language.rewrite import bound_by, children
+from anabranch.language.rewrite import bound_by, children, parts
 
 
 def is_path(expression: ast.Expression) -> bool:
@@ -84,6 +84,34 @@ def outside_values(node: Any) -> Iterator[Any]:
         yield node
     for each in children(node):
         yield from outside_values(each)
+
+
+def moves_inside(query: ast.Query) -> ast.Qualifier | None:
+    """A question about values of an expression with variables that may change as time passes, whatever comes.
+
+    Such an expression looks back by time itself, or to values of another one.
+    """
+    called = {each.name for each in query.functions if _moves(each.body)}
+    while more := {each.name for each in query.functions if each.name not in called and _calls(each.body, called)}:
+        called |= more
+    for each in parts(query):
+        past = value_past(each)
+        if past is None or not past.has_versions or is_closed(past.expression):
+            continue
+        if _moves(past.expression) or _calls(past.expression, called):
+            return past.qualifier
+    return None
+
+
+def _moves(node: Any) -> bool:
+    return any(
+        (isinstance(each, ast.Qualifier) and each.kind == "time") or value_past(each) is not None
+        for each in parts(node)
+    )
+
+
+def _calls(node: Any, names: Collection[str]) -> bool:
+    return any(isinstance(each, ast.Call) and each.name in names for each in parts(node))
 
 
 def is_closed(node: Any) -> bool:

@@ -112,7 +112,8 @@ def evaluate(
     except DynamicError as error:
         raise _no_answer(error, recalling.dead, inputs, name) from error
     # what fails in several rounds is set aside once
-    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name, json)
+    late = [arrival.place for arrival in recalling.late]
+    return Answer(values, list(dict.fromkeys(recalling.dead)), late, name, json)
 
 
 def form_of(query: ast.Query, inputs: Mapping[str, Input]) -> AnswerForm:

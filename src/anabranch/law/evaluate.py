@@ -32,7 +32,7 @@ from anabranch.law.functions import BUILTINS, library_steps
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.library.special import SPECIAL, SpecialCalls
 from anabranch.law.paths import base_of
-from anabranch.law.rounds.rounds import Round, rounds, windows
+from anabranch.law.rounds.rounds import Round, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.law.time_functions import castable
 from anabranch.values.arithmetic import calculate, negate
@@ -333,7 +333,7 @@ class Evaluator(SpecialCalls):
         fors = [flwor.clauses[place] for place in places]
         others = [clause for clause in rest if clause not in fors]
         for outer in self.apart(lambda: list(self._tuples(before, env))) if before else (env,):
-            run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self, flwor.where)
+            run = self.rounds_of([each for each in fors if isinstance(each, ast.For)], outer, flwor.where)
             for _, unit in groupby(run, key=lambda each: each.unit):
                 rows += self._unit(list(unit), flwor, others)
         return rows

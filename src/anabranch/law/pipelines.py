@@ -36,6 +36,8 @@ class StreamUnit:
     rounds: Sequence[Env]
     items: int
     bury: Callable[[DynamicError], None]
+    begun: Round | None = None
+    """The first of its rounds, where it has a moment of its own (LAWS 5.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,13 @@ class Pipelines(Walker):
 
     def units(self, clause: ast.For, env: Env) -> Iterator[StreamUnit]:
         """The items or windows that a `for` over a stream runs over."""
-        for _, group in groupby(rounds([clause], env, self, None), key=lambda each: each.unit):
+        for _, group in groupby(self.rounds_of([clause], env, None), key=lambda each: each.unit):
             unit = list(group)
-            yield StreamUnit([each.env for each in unit], unit[0].items, partial(self._bury_unit, unit))
+            yield StreamUnit([each.env for each in unit], unit[0].items, partial(self._bury_unit, unit), unit[0])
+
+    def rounds_of(self, fors: Sequence[ast.For], env: Env, where: ast.Expression | None) -> Iterator[Round]:
+        """The rounds that `for`s over streams run in."""
+        return rounds(fors, env, self, where)
 
     def _bury_unit(self, unit: Sequence[Round], error: DynamicError) -> None:
         self.set_aside(unit[0].arrival, error, [node for each in unit for node in each.held])

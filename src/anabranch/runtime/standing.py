@@ -343,6 +343,14 @@ class _Shape:
     def check_present(self) -> None:
         """A query about the past is no frame with one hole."""
         for part in parts(self.query):
+            if self.sorts(part) and any(isinstance(each, ast.Qualifier) for each in parts(part)):
+                raise Unsupported(
+                    "what is sorted, numbered or grouped of items cannot look back before they end",
+                    text=self.text,
+                    span=part.span,
+                    hint="register what a 'for' gives of them as a stream; 'anabranch query' answers this one",
+                )
+        for part in parts(self.query):
             if isinstance(part, ast.Qualifier):
                 raise Unsupported(
                     "a question about the past needs a path whose reach is known before the stream ends",
@@ -350,6 +358,12 @@ class _Shape:
                     span=part.span,
                     hint="put '#' or '?' behind a path over the stream itself; 'anabranch query' answers this one",
                 )
+
+    def sorts(self, part: Any) -> bool:
+        """Whether a part of the query is a loop over a stream whose tuples are sorted, numbered or grouped."""
+        if not isinstance(part, ast.Pipeline) and not (isinstance(part, ast.Flwor) and part.order):
+            return False
+        return any(isinstance(each, ast.For) and self.reads(each.source) for each in part.clauses)
 
     def find(self, expression: ast.Expression, scope: dict[str, str]) -> tuple[ast.Expression, dict[str, str]]:
         """The part of the query that flows, with the namespaces in scope there."""

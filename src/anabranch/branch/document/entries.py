@@ -146,6 +146,8 @@ class DocumentEntries:
         self.moment = 0
         """The number of the moment that comes next; versions note it where the query evaluates something back."""
         self._notes_moments = needs.evaluates_back
+        self.begun: DocumentMoment | None = None
+        """The first moment, where moments are noted: nothing need have come at it that is kept."""
         self.unsaved = Unsaved(0)
 
     # --- versions -----------------------------------------------------------------------------------------
@@ -368,4 +370,5 @@ class DocumentEntries:
 
     def _contents(self, numbers: Iterable[int]) -> DocumentContents:
         found = (self.by_number[each].content for each in numbers)
-        return DocumentContents(self.root, [each for each in found if each is not None])
+        begun = () if self.begun is None else (self.begun,)
+        return DocumentContents(self.root, [each for each in found if each is not None], begun)

@@ -101,6 +101,8 @@ class KeptDocument(DocumentEntries):
         for each in self._coming:
             each.moment = self._noted
         self._coming.clear()
+        if self.begun is None:
+            self.begun = self._noted
         self.moment += 1
         return self.now
 

@@ -84,9 +84,18 @@ def encode(kept: DocumentEntries, *, whole: bool = True) -> Data:
     times = [[partition, write_fraction(time)] for partition, time in kept.admission.times.items()]
     clock = None if kept.clock is None else write_fraction(kept.clock)
     register = kept.register
-    rest = [write_fraction(kept.now), clock, times, kept.next_number, register.next_number, register.next_past]
-    if kept.admission.open:
+    rest: list[Data] = [
+        write_fraction(kept.now),
+        clock,
+        times,
+        kept.next_number,
+        register.next_number,
+        register.next_past,
+    ]
+    if kept.admission.open or kept.begun is not None:
         rest.append([_open_parts(partition, parts) for partition, parts in kept.admission.open.items()])
+    if kept.begun is not None:
+        rest.append([kept.begun.number, write_fraction(kept.begun.now)])
     return [order, register.encode(whole=whole), rest, entries]
 
 
@@ -133,6 +142,7 @@ def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
     kept.admission.times.update({partition: read_fraction(time) for partition, time in times})
     kept.admission.open = {each: _read_open_parts(*written) for each, *written in (more[0] if more else ())}
     kept.next_version = max(kept.next_version, reader.versions)
+    kept.begun = reader.moment(more[1]) if len(more) > 1 else None
     kept.moment = max(kept.moment, reader.moments)
     kept.settled()
 

@@ -58,10 +58,12 @@ class GrowingQuery:
 def growing_query(found: Standing, functions: Mapping[str, PythonFunction]) -> GrowingQuery | None:
     """A query that would have to wait for the end, as one whose answer is on display; None where it cannot be.
 
-    It cannot be where it reads no stream, asks for a past without a bound, or computes something from all windows
-    together.
+    It cannot be where it reads no stream, asks for a past without a bound or in the rounds of items, or computes
+    something from all windows together.
     """
     if found.reason is None or not found.streams or asks_otherwise(found.query) or needs_of(found.query).evaluates_back:
+        return None
+    if _looks_back(found.query):
         return None
     splitter = GrowingSplitter(found.query, functions)
     values = [splitter.value_part(expression) for expression, _ in histories_of(found.query)]
@@ -152,6 +154,24 @@ class GrowingSplitter(Splitter):
         return all(
             made_here(each) or results_of(replace(made, result=each), self._functions) <= {"value"} for each in results
         )
+
+
+def _looks_back(query: ast.Query) -> bool:
+    """Whether items are looked at as of the moments of their arrival: such rounds stand, and are not run anew."""
+    found = list(parts(query))
+    lets = frozenset(each.variable for each in found if isinstance(each, ast.Let) and flows(each.value))
+    functions = {each.name: each for each in query.functions}
+    if any(remembers(each.body) for each in query.functions):
+        return any(isinstance(each, ast.For) and flows(each.source, lets, functions) for each in found)
+    return any(
+        (isinstance(each, ast.Flwor | ast.Path | ast.Filter) and flows(each, lets, functions) and remembers(each))
+        or (isinstance(each, ast.Pipeline) and _reads_in_rounds(each, lets, functions) and remembers(each))
+        for each in found
+    )
+
+
+def _reads_in_rounds(pipeline: ast.Pipeline, lets: frozenset[str], functions: Mapping[str, ast.Function]) -> bool:
+    return any(isinstance(each, ast.For) and flows(each.source, lets, functions) for each in pipeline.clauses)
 
 
 def parts_in(part: Part) -> Iterator[Part]:

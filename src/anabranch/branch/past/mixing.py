@@ -206,6 +206,7 @@ class MixedPastBranch(PastBranch):
         super()._remembering(given)
         asked = self._member.query
         around = given.around(self._member.name, asked.query, asked.text)
+        around["retained"] = {name: each.source.retain for name, each in self._inputs.items()}
         self._mixture = MixedMemory(asked, self._recollection, self._roots, given.limits, around)
         self._mixture.histories = self._values.histories
 
@@ -290,7 +291,7 @@ class MixedPastBranch(PastBranch):
     def _show(self, place: Place, item: Arrival | None, came: ArrivingItem | None = None) -> None:
         self._merge.moved(self._mixture.now)
         self._remember(place, came)
-        self._answer.take(self._mixture, place, item)
+        self._tell(place, item, came)
 
     # --- between epochs -----------------------------------------------------------------------------------
 

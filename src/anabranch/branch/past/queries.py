@@ -13,7 +13,7 @@ from anabranch.branch.past.values import reads
 from anabranch.errors import Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.language.versions import asks_otherwise, is_closed, value_past
+from anabranch.language.versions import asks_otherwise, is_closed, moves_inside, value_past
 from anabranch.law.arrivals.mixed import mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
@@ -34,9 +34,14 @@ class RecalledQuery:
     streams: tuple[str, ...]
     asked: tuple[PastPath, ...]
     standing: Standing | None
-    """The frame of results that stand, round by round; None where the answer is a display."""
+    """The frame of results that stand, item by item or window by window; None where the answer is a display."""
     edited: tuple[str, ...] = ()
     """The streams of updates that it reads."""
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether its results are those of windows that close."""
+        return self.standing is not None and self.standing.kind != "items"
 
 
 def recalled_query(
@@ -59,7 +64,8 @@ def recalled_query(
     asked = asked_of(query)
     if asked is None:
         return None
-    if whole.kind == "items":
+    in_windows = whole.kind in ("windows", "step join") and not any(map(asks, whole.fors))
+    if whole.kind == "items" or in_windows:
         return RecalledQuery(query, whole.text, whole.streams, asked, whole)
     return RecalledQuery(query, text or "", streams, asked, None) if only_past(query) else None
 
@@ -69,7 +75,7 @@ def _knows_values(query: ast.Query, beside: Collection[str]) -> bool:
 
     The streams `beside` are those of updates.
     """
-    if needs_of(query).evaluates_back and (beside or any(map(_asks_inside, parts(query)))):
+    if needs_of(query).evaluates_back and (beside or any(_looks_around(query, each) for each in parts(query))):
         return False
     for expression, namespaces in histories_of(query):
         own = replace(query, body=expression)
@@ -84,17 +90,33 @@ def _knows_values(query: ast.Query, beside: Collection[str]) -> bool:
     return True
 
 
-def _asks_inside(part: object) -> bool:
-    """Whether a part asks for values of an expression with variables that itself asks for the past."""
+def _looks_around(query: ast.Query, part: object) -> bool:
+    """Whether a part asks for values of an expression with variables that looks back itself, or reads streams."""
     past = value_past(part)
-    return past is not None and past.has_versions and not is_closed(past.expression) and asks(past.expression)
+    if past is None or not past.has_versions or is_closed(past.expression):
+        return False
+    return asks(past.expression) or bool(named(replace(query, body=past.expression)))
 
 
-def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:
-    """Refuse a query over items and updates whose need of items is not known.
+def refuse_unfollowed(
+    query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str
+) -> None:
+    """Refuse a query over updates that cannot be followed moment by moment.
 
-    `past` is the query where that need is known.
+    How much it needs of items beside them may not be known; `past` is the query where it is.
+    Or it asks what an expression with variables was before time alone has changed it: only moments are kept at which
+    something has come.
     """
+    moving = moves_inside(query) if past is None and any(each in edited for each in named(query)) else None
+    if moving is not None:
+        raise Unsupported(
+            "when time has changed the value of an expression with variables is not kept",
+            text=text,
+            span=moving.span,
+            name=name,
+            hint="ask for the past by '#' inside of it, or put what looks back by time outside; 'anabranch query' "
+            "answers this one",
+        )
     items = [each for each in named(query) if each not in edited]
     if past is None and len(items) < len(named(query)) and mixes(query, items):
         sources = (part for part in parts(query) if isinstance(part, ast.Source))

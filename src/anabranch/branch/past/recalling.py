@@ -2,7 +2,7 @@
 
 There are two kinds.
 Where one `for` runs over a stream without qualifier, each round runs when its item arrives, and its results stand: the
-answer only grows, piece by piece (query 3 of the history paper).
+answer only grows, piece by piece (query 3 of the history paper); so do those of windows that close (`windowed.py`).
 Where streams are read only by qualifiers, the query is evaluated at the latest element, and its answer is a display,
 corrected by the next element (queries 4 and 5); where its shape allows, at the cost of what changes (`entrywise.py`).
 
@@ -34,6 +34,7 @@ from anabranch.branch.members import AnswerWriter, BranchMember
 from anabranch.branch.past.entrywise import EntrywiseAnswer
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.past.values import ArrivingItem, PastValues
+from anabranch.branch.past.windowed import WindowedAnswer
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
@@ -161,7 +162,10 @@ class DisplayAnswer:
 REACHES_ROOT = "a path of the query reaches the root of a stream"
 """Why a query ends: only items are remembered, and not the root element around them."""
 _ROWS = pa.schema(
-    [*ENTRY, ("time", pa.string()), ("number", pa.int64()), ("units", pa.string()), ("paths", pa.list_(pa.int32()))]
+    [
+        *(*ENTRY, ("time", pa.string()), ("came", pa.string()), ("number", pa.int64())),
+        *(("units", pa.string()), ("paths", pa.list_(pa.int32()))),
+    ]
 )
 
 
@@ -183,6 +187,7 @@ class PastBranch(Merged):
         self._roots = {name: copy(stream.root) for name, stream in inputs.items()}
         self._remembering(given)
         self._answer = self._answering(given, state)
+        self._windows = self._answer if isinstance(self._answer, WindowedAnswer) else None
         self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
         """Each remembered item: raw entry, number among all items, and maps into the units of query start."""
         self.taken = 0
@@ -198,7 +203,10 @@ class PastBranch(Merged):
     def _remembering(self, given: BranchContext) -> None:
         """Create the memory."""
         streams = self._inputs.items()
-        empty = {name: Input(_document(self._roots[name]), time=stream.source.time) for name, stream in streams}
+        empty = {
+            name: Input(_document(self._roots[name]), time=stream.source.time, retain=stream.source.retain)
+            for name, stream in streams
+        }
         asked, name = self._member.query, self._member.name
         self._recollection = Recollection(asked.query, asked.asked, {**given.documents, **empty}, given.functions, name)
         around = given.around(name, asked.query, asked.text)
@@ -207,8 +215,11 @@ class PastBranch(Merged):
 
     def _answering(
         self, given: BranchContext, state: BranchState | None
-    ) -> StandingAnswer | EntrywiseAnswer | DisplayAnswer:
+    ) -> StandingAnswer | WindowedAnswer | EntrywiseAnswer | DisplayAnswer:
         member, form = self._member, given.form(self._member.query.query)
+        if member.query.has_windows:
+            rooted = {name: replace(each, root=self._roots[name]) for name, each in self._inputs.items()}
+            return WindowedAnswer(member, given, rooted, self._recollection)
         if member.query.standing is not None:
             return StandingAnswer(member, form)
         is_earlier = state is not None and isinstance(state.meta["answer"], list)  # an earlier release knew only that
@@ -231,14 +242,21 @@ class PastBranch(Merged):
                     time = self._merge.sources[origin.stream, origin.partition].now
                     came = ArrivingItem(entry, item, units, time, self.taken)
                     self._take(origin.stream, self._arrival(entry, item, time, units), came)
-                case StreamSignal(stream, partition, punctuation) if punctuation is not None:
-                    self._following.signal(each)
-                    self._pass(stream.name, partition, punctuation.place)
+                case StreamSignal(stream, partition, punctuation):
+                    if punctuation is not None:
+                        self._following.signal(each)
+                        self._pass(stream.name, partition, punctuation.place)
+                    if self._windows is not None and self._ended is None:
+                        self._windows.signal(each)
                 case Changed(stream, partition, change):
                     self._following.take(each)
                     self._pass(stream.name, partition, change.place)
                 case _:
                     pass
+
+    def _finish(self) -> None:
+        if self._windows is not None and self._ended is None:
+            self._windows.finish()
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
         """Process an element that is no item: it advances the time, and an accent may end the query."""
@@ -264,13 +282,19 @@ class PastBranch(Merged):
     def _take(self, stream: str, element: Arrival | Passed, came: ArrivingItem | None = None) -> None:
         try:
             self._recollection.take(stream, element)
-            self._remember(element.place if isinstance(element, Arrival) else element.punctuation.place, came)
-            if isinstance(element, Arrival):
-                self._answer.take(self._memory, element.place, element)
-            else:
-                self._answer.take(self._memory, element.punctuation.place, None)
+            item = element if isinstance(element, Arrival) else None
+            place = element.punctuation.place if isinstance(element, Passed) else element.place
+            self._remember(place, came)
+            self._tell(place, item, came)
         except WholeNeeded:
             self._abort(REACHES_ROOT)
+
+    def _tell(self, place: Place, item: Arrival | None, came: ArrivingItem | None) -> None:
+        """Answer an element from a place, an item or one that only moves time."""
+        if not isinstance(self._answer, WindowedAnswer):
+            self._answer.take(self._memory, place, item)
+        elif item is not None and came is not None:
+            self._answer.came(came, item)
 
     def _remember(self, place: Place, came: ArrivingItem | None = None) -> None:
         """Take the values of a moment that are asked for later."""
@@ -294,14 +318,19 @@ class PastBranch(Merged):
         """The state at the end of the epoch."""
         merge, waiting = self._merge.save()
         rows = []
-        for arrival, paths in self._recollection.remembered():
+        for arrival, came, paths in self._recollection.remembered():
             entry, number, units = self._entries[arrival]
-            known = {"time": str(arrival.time), "number": number, "units": _units_text(units), "paths": paths}
-            rows.append({**entry_row(entry), **known})
-        answer, shown = self._answer.save()
+            known = {"time": str(arrival.time), "came": str(came), "number": number, "paths": paths}
+            rows.append({**entry_row(entry), **known, "units": _units_text(units)})
+        tables: dict[str, pa.Table] = {}
+        if isinstance(self._answer, WindowedAnswer):
+            answer, tables = self._answer.save()
+        else:
+            answer, shown = self._answer.save()
+            tables["shown"] = pa.table([shown], schema=SHOWN)
         meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
-        return BranchState(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
+        return BranchState(meta, {**tables, "waiting": waiting, "items": items})
 
     def _put_away(self) -> dict[str, Any]:
         """The JSON part of the state."""
@@ -317,20 +346,26 @@ class PastBranch(Merged):
         self.taken, self._ended = meta["taken"], meta["ended"]
         self._following.restore(meta["said"])
         readers = {name: EntryReader(stream) for name, stream in self._inputs.items()}
-        found: list[tuple[Arrival, list[int]]] = []
+        found: list[tuple[Arrival, Fraction, list[int]]] = []
         for row in state.tables["items"].to_pylist():
             entry = entry_of(row)
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")
-            if units := _units_of(row["units"]):
+            units = _units_of(row["units"])
+            if units:
                 item = replace(item, tree=remeasured(item.tree, units))
             arrival = self._arrival(entry, item, Fraction(row["time"]), units, row["number"])
-            found.append((arrival, row["paths"]))
+            if self._windows is not None:
+                self._windows.hold_again(row["number"], entry, item, units, arrival)
+            found.append((arrival, Fraction(row.get("came", row["time"])), row["paths"]))  # earlier releases lack it
         self._recollection.restore(Fraction(meta["now"]), found)
         if self._values.histories:
             self._values.restore(meta["values"])
-        self._answer.restore(meta["answer"], state.tables["shown"].column("text").to_pylist())
+        if isinstance(self._answer, WindowedAnswer):
+            self._answer.restore(meta["answer"], state.tables)
+        else:
+            self._answer.restore(meta["answer"], state.tables["shown"].column("text").to_pylist())
 
     @property
     def held(self) -> int:

@@ -75,6 +75,8 @@ def _of_items(query: ast.Query, edited: Collection[str]) -> Iterator[str]:
     for each in asked:
         if each.stream in streams:
             kept = "; ".join(dict.fromkeys(map(_words, each.qualifiers)))
+            if each.is_open:
+                kept = "all items, or what 'retain' says, for a variable decides how far back it looks"
             yield f"{print_expression(each.path)}: {kept}"
 
 

@@ -28,11 +28,11 @@ from anabranch.language.checks.streams import (
     is_edited,
     over_updates,
 )
-from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers, readings
+from anabranch.language.checks.unbounded import flowing_fors, flows, is_loop, readers
 from anabranch.language.objects import step_to
-from anabranch.language.positions import with_positions
+from anabranch.language.positions import in_loops, with_positions
 from anabranch.language.printer import print_query
-from anabranch.language.rewrite import apart, bound_by, flatten, parts, with_input, with_items
+from anabranch.language.rewrite import apart, bound_by, flatten, with_input, with_items
 from anabranch.language.signatures import BOUNDS, SIGNATURES
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -112,10 +112,10 @@ class _Checker(PathChecker):
     def checked(self) -> Checked:
         prefixes = {**_PREDECLARED, **dict(self.query.namespaces)}
         check_functions(self.query, self.text)
-        self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
-        query = apart(flatten(with_positions(self.with_context(with_items(self.query, self.certain_names())))))
+        meant = in_loops(self.with_context(with_items(self.query, self.certain_names())), self.edited)
+        query = apart(flatten(with_positions(meant)))
         self.visit(query.body, Scope(prefixes=prefixes))
         self.check_output(query)
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
@@ -127,9 +127,6 @@ class _Checker(PathChecker):
         if "xml" in outputs.kinds and outputs.form(self.json) == "json":
             hint = "give objects only, or elements only"
             raise self.error("an answer is JSON or XML, not both", query.body.span, "SERE0022", hint)
-
-    def reads(self, expression: ast.Expression) -> bool:
-        return bool(readings(expression, self.reading))
 
     def is_bounded(self, scope: Scope) -> bool:
         """Whether no stream of items may be read at a place: inside a round, unless all streams are finite."""
@@ -146,18 +143,6 @@ class _Checker(PathChecker):
         if len(names) == 1:
             return with_input(query, ast.Source("stream", names[0]))
         return query
-
-    def check_windows(self) -> None:
-        """Refuse windows of items beside temporal qualifiers: such a window has no single moment to look back from.
-
-        Windows of streams of updates are those of the document as it stands.
-        """
-        found = list(parts(self.query))
-        streams = {each.name for each in found if isinstance(each, ast.Source) and each.kind == "stream"}
-        if not streams <= {*self.edited} and any(isinstance(each, ast.Qualifier) for each in found):
-            for each in found:
-                if isinstance(each, ast.Window):
-                    raise refuse("window beside a temporal qualifier", self.text, each.span)
 
     # --- functions ----------------------------------------------------------------------------------------
 
@@ -389,6 +374,7 @@ class _Checker(PathChecker):
 
     def pipeline(self, pipeline: ast.Pipeline, scope: Scope) -> Known:
         places: list[int] = []
+        growing: list[int] = []
         inner, own = scope, set[str]()
         for place, clause in enumerate(pipeline.clauses):
             match clause:
@@ -399,6 +385,8 @@ class _Checker(PathChecker):
                         if places:
                             raise refuse("group by or count over a join", self.text, clause.span)
                         places.append(place)
+                        if not over_updates(clause, inner, self.edited):
+                            growing.append(place)
                     known = self.visit(source, inner)
                     if window:
                         self.window(window, known, inner)
@@ -422,7 +410,7 @@ class _Checker(PathChecker):
                 case ast.GroupBy(keys):
                     inner = self.group_keys(keys, own, inner)
             own |= {*bound_by(clause)}
-        check_pipeline(pipeline, places, self.text)
+        check_pipeline(pipeline, places, growing, self.text)
         return replace(self.visit(pipeline.result, inner), flowing=False)
 
     def group_keys(self, keys: Sequence[ast.GroupKey], own: Collection[str], scope: Scope) -> Scope:

@@ -14,7 +14,6 @@ from anabranch.language.checks.unbounded import is_loop, qualified
 from anabranch.language.positions import asks_position
 from anabranch.language.printer import print_path
 from anabranch.language.signatures import SIGNATURES
-from anabranch.language.versions import is_closed, value_past
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
@@ -90,14 +89,7 @@ class PathChecker(ABC):
             refusal = "position beside a temporal qualifier"
         elif known.flowing and not known.looped and not is_loop(base):
             refusal = "positional predicate"
-        past = value_past(filtered)
-        if past is not None and past.has_versions and not is_closed(past.expression) and self.reads(past.expression):
-            raise refuse("past of what reads a stream for a variable", self.text, past.qualifier.span)
         return self.tail(known, filtered.tail, scope, is_path=isinstance(base, _PATHS), refusal=refusal)
-
-    @abstractmethod
-    def reads(self, expression: ast.Expression) -> bool:
-        """Whether an expression reads a stream, itself or through a function."""
 
     def lacking(self, span: Span, what: str) -> QueryError:
         return self.error(

@@ -69,7 +69,7 @@ _ALL = (
     ),
     Refusal(
         "position beside a temporal qualifier",
-        "number the versions in a loop, 'for $x at $i in ...'",
+        "put parentheses around the versions, as in (stream('s')/r/i#[5])[1]",
         "stream('s')/r/i#[5][1]",
     ),
     Refusal(
@@ -96,11 +96,6 @@ _ALL = (
         "group by or count over a join",
         "join first, register the answer as a stream, and group that",
         "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|count 2| group by $a := $x/a return $a",
-    ),
-    Refusal(
-        "group by or count beside a temporal qualifier",
-        "ask for the past first, register the answer as a stream, and group that",
-        "for $x in stream('s')/r/i group by $a := stream('t')/r/i#1/a return $a",
     ),
     # prolog
     Refusal(
@@ -164,16 +159,6 @@ _ALL = (
         "for $w in stream('s')/r/i|count 2| return window-start($w)",
     ),
     Refusal("step out of the item", "'..' stays inside an item", "for $p in stream('s')/r/i return $p/.."),
-    Refusal(
-        "past of what reads a stream for a variable",
-        "ask for the past of what reads streams only, or of what reads the variable only",
-        "for $x in stream('s')/r/i return (count(stream('t')/r/i[a = $x/a]))#1",
-    ),
-    Refusal(
-        "window beside a temporal qualifier",
-        "write '?[t]' or '#[v]' in the place of the window",
-        "for $w in stream('s')/r/i|count 2| return stream('t')/r/i#1",
-    ),
 )
 
 REFUSALS = {refusal.name: refusal for refusal in _ALL}

@@ -85,8 +85,11 @@ class Scope:
         return frozenset(name for name, known in self.variables.items() if known.flowing)
 
 
-def check_pipeline(pipeline: ast.Pipeline, flowing: Sequence[int], text: str) -> None:
-    """Refuse groups and numbers that have no meaning; `flowing` are the places of the `for`s over streams."""
+def check_pipeline(pipeline: ast.Pipeline, flowing: Sequence[int], growing: Sequence[int], text: str) -> None:
+    """Refuse groups and numbers that have no meaning; `flowing` are the places of the `for`s over streams.
+
+    The `growing` among them are over items, which have no numbers.
+    """
     clauses = pipeline.clauses
     grouped = [each for each in clauses if isinstance(each, ast.GroupBy)]
     windowed = [each for each in clauses if isinstance(each, ast.For) and each.window]
@@ -97,11 +100,9 @@ def check_pipeline(pipeline: ast.Pipeline, flowing: Sequence[int], text: str) ->
     for place, clause in enumerate(clauses):
         if isinstance(clause, ast.For) and clause.window:
             _check_window(clause, clause.window, place in flowing, text)
-    if flowing and any(isinstance(part, ast.Qualifier) for part in parts(pipeline)):
-        raise refuse("group by or count beside a temporal qualifier", text, pipeline.span)
     for clause in clauses:
         match clause:
-            case ast.Count() if flowing:
+            case ast.Count() if growing:
                 raise refuse("count clause", text, clause.span)
             case ast.GroupBy() | ast.OrderBy():
                 return

@@ -23,7 +23,7 @@ from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.json_results import with_json_results
 from anabranch.language.rewrite import parts
-from anabranch.language.versions import is_path
+from anabranch.language.versions import is_path, uses_variables
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import asks
@@ -133,7 +133,11 @@ class MixedEvaluator(HistoryEvaluator):
 
     def _looked_back(self, asked: Qualified, view: DocumentView, env: Env) -> _Found:
         wanted = Wanted.by(asked.qualifier, self._now)
-        of_items = not any(isinstance(part, ast.Variable) for part in parts(asked.base))
+        of_items = not uses_variables(asked.base)
+        if not of_items:
+            source = base_of(asked.base)
+            assert isinstance(source, ast.Source)
+            wanted = wanted.retained((self._around.get("retained") or {}).get(source.name), self._now)
         versions: list[_Found] = []
         mark = len(self.dead)
         try:

@@ -43,6 +43,12 @@ class Wanted:
             case _:
                 return Wanted(0, None, least=now - amount)
 
+    def retained(self, seconds: Fraction | None, now: Fraction) -> Wanted:
+        """The same among what a stream retains for some seconds; by what time asks for, more need not be known."""
+        if seconds is None or self.end is None:
+            return self
+        return replace(self, least=now - seconds)
+
     def reaches(self, time: Fraction | None) -> bool:
         """Whether a time counts; what comes from no stream has none, and is always there."""
         if time is None:

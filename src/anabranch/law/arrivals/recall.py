@@ -5,6 +5,10 @@ An evaluation is that of `evaluate.py` over all that has arrived by a moment, an
 * A round of an unqualified `for` over a stream, or of a path over one, is run at the moment of its item's arrival, in a
   join at that of the last of its items.
   Whatever arrives later does not change it: its results stand.
+* A round of a `for` over windows is run at the first moment at which its window is closed, or full, and that of joined
+  windows at the first at which their tuple has come about; its results stand, too.
+* Tuples that are sorted, numbered or grouped are made in such rounds; behind `group by` they are those of many items,
+  and what stands there is evaluated at the moment itself.
 * All else is evaluated at the moment itself, so a later one may give another answer: a display that is corrected.
 * `e#v`, `e?t`, `e#[v]` and `e?[t]` on a path: the results that came with one item are one version of `e`, and an item
   without results is no version.
@@ -33,7 +37,7 @@ from typing import TypeAlias, TypeVar
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.versions import is_closed, is_path
+from anabranch.language.versions import is_closed, is_path, uses_variables
 from anabranch.law.arrivals.past import BEFORE, Moments
 from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.calls import PythonFunction
@@ -42,6 +46,7 @@ from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.history.values import WrittenValues, chosen_values, frozen, successive
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import Walker, base_of
+from anabranch.law.pipelines import StreamUnit
 from anabranch.law.rounds.rounds import Round
 from anabranch.law.slices import WholeNeeded, below_item, slice_of, slices
 from anabranch.values.sequences import Value, Values
@@ -89,6 +94,8 @@ class Recalling(Evaluator):
 
     def arrivals(self, expression: ast.Expression, env: Env) -> Found:
         """The values of an expression that flows; its qualifiers are evaluated at the moment its item arrives."""
+        if qualified(expression) is not None:
+            return self._versions(expression, env)
         stream = self._stream(expression)
         if stream is None or not asks(expression):
             return super().arrivals(expression, env)
@@ -105,11 +112,49 @@ class Recalling(Evaluator):
             return self._placed(self.over_whole(expression, env))
         return found
 
+    def rounds_of(self, fors: Sequence[ast.For], env: Env, where: ast.Expression | None) -> Iterator[Round]:
+        run = partial(super().rounds_of, fors, env, where)
+        if any(each.window is not None for each in fors):
+            moments = self._moments_of(run)
+            return (replace(each, moment=moment) for each, moment in zip(run(), moments, strict=True))
+        return run()
+
+    def _moments_of(self, run: Callable[[], Iterator[Round]]) -> list[int]:
+        """The moment of each round of windows: the first at which it is there, behind those that were there before."""
+        found: list[int] = []
+        end = self._moment
+        for moment in range(end + 1):
+            with self.at(moment), self._unheard():
+                found += [moment] * (sum(1 for _ in run()) - len(found))
+        return found
+
+    @contextmanager
+    def _unheard(self) -> Iterator[None]:
+        """Forget what is set aside meanwhile: that is reported at the moment itself."""
+        dead, late = self.dead, self.late
+        self.dead, self.late = [], {}
+        try:
+            yield
+        finally:
+            self.dead, self.late = dead, late
+
+    def guarded_unit(self, unit: StreamUnit, body: Callable[[], list[T]]) -> list[T]:
+        with self.at(self._moment if unit.begun is None else self._moment_of(unit.begun)):
+            return super().guarded_unit(unit, body)
+
     def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[ResultRow]:
-        arrivals = unit[0].arrivals
-        moments = [self._past.number[each] for each in arrivals]
-        with self.at(max(moments, default=self._moment)), self._within(flwor, arrivals):
+        arrivals = unit[0].arrivals or [arrival for arrival, _ in unit[0].held if arrival is not None]
+        with self.at(self._moment_of(unit[0])), self._within(flwor, arrivals):
             return super()._unit(unit, flwor, others)
+
+    def _seen_window(self, flwor: ast.Flwor) -> None:
+        """None: at an earlier moment a window held less, so none of its aggregates is found once for all."""
+
+    def _moment_of(self, begun: Round) -> int:
+        """The moment at which a round is run."""
+        if begun.moment is not None:
+            return begun.moment
+        return max((self._past.number[each] for each in begun.arrivals), default=self._moment)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
         """The rows of some clauses; each tuple of items, however it has come about, stands or falls by itself."""
@@ -269,7 +314,9 @@ class Recalling(Evaluator):
     def _looked_back(self, asked: Qualified, env: Env) -> Found:
         """The versions asked for, found from the newest item of a stream back, no further than needed."""
         wanted = Wanted.by(asked.qualifier, self._now)
-        of_items = not any(isinstance(part, ast.Variable) for part in parts(asked.base))
+        of_items = not uses_variables(asked.base)
+        if not of_items and (stream := self._stream(asked.base)) is not None:
+            wanted = wanted.retained(stream.retain, self._now)
         versions: list[Found] = []
         for arrival, results in self._back(asked.base, env):
             if len(versions) == wanted.end:

@@ -122,8 +122,8 @@ def bare_element(element: Element, namespaces: dict[str, str] | None = None) -> 
 
 
 def with_moments(contents: DocumentContents) -> DocumentContents:
-    """Contents with the moments at which something in them has come."""
-    moments: dict[DocumentMoment, None] = {}
+    """Contents with the moments at which something in them has come, beside those that are known."""
+    moments = dict.fromkeys(contents.moments)
     pending: list[Content] = list(contents.entries)
     while pending:
         match pending.pop():

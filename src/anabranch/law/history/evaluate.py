@@ -68,6 +68,8 @@ class Around(TypedDict, total=False):
     """Whether its answer is JSON or XML (LAWS 7.3)."""
     retain: Fraction | None
     """How many seconds back values for nodes are counted, where nothing else says how far (LAWS 5.4)."""
+    retained: Mapping[str, Fraction | None]
+    """By stream of items, how many seconds back arrivals are counted where nothing else says how far (LAWS 5.5)."""
     scales: Mapping[str, Callable[[Path | None], TimeScale]]
     """By stream, the time scale of the values at a path of its items (LAWS 3.1)."""
 

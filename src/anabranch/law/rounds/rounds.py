@@ -15,6 +15,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.equalities import KeyPair, KeyTerm, join_keys
 from anabranch.law.arrivals.past import named
+from anabranch.law.arrivals.qualified import qualified
 from anabranch.law.bounds import WindowBounds, WindowValues
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input, Signal, in_order
@@ -57,6 +58,8 @@ class Round:
     """The items whose arrival brings it about, where it is run item by item."""
     held: Sequence[tuple[Arrival | None, Value]] = ()
     """The nodes that its variables are, each with its item."""
+    moment: int | None = None
+    """The moment at which a window or a tuple of windows is there, where that matters (LAWS 5.5)."""
 
     @property
     def items(self) -> int:
@@ -222,6 +225,7 @@ class _Candidates:
     """The nodes that a windowed `for` looks at: all that its path reaches, and which of them its predicates select.
 
     Nodes that are not selected still show how far the stream is, and which items are late (LAWS 3.2).
+    The versions that a qualifier gives are there as a whole: none of them is late.
     """
 
     def __init__(self, clause: ast.For, env: Env, evaluation: Walker, flowing: bool = True) -> None:
@@ -232,21 +236,23 @@ class _Candidates:
         before, evaluation.as_they_come = evaluation.as_they_come, is_loop
         selected = evaluation.arrivals(clause.source, env)
         evaluation.as_they_come = before
-        given = None if is_loop else evaluation.input_of(clause.source)
-        if given is None and flowing and not is_loop:
-            given = evaluation.input_with([arrival for arrival, _ in selected])
+        known = None if is_loop else evaluation.input_of(clause.source)
+        if known is None and flowing and not is_loop:
+            known = evaluation.input_with([arrival for arrival, _ in selected])
+        given = known if flowing else None
         late = is_loop and any(each.late for each in evaluation.inputs.values())
         self.stream = given or Input(Document(), late=late)
+        self._arriving = flowing or qualified(clause.source) is None
         self._selected = {id(node) for _, node in selected}
         self._nodes: dict[Arrival | None, list[Value]] = defaultdict(list)
         for arrival, node in evaluation.arrivals(without_predicates(clause.source), env) if given else selected:
             self._nodes[arrival if flowing else None].append(node)
         self._order = (*self.stream.elements, None) if given else tuple(self._nodes)
         self._path: Path | None = None
-        if given and not isinstance(clause.window, ast.CountWindow | None):
-            names = Spelling(env.namespaces, self.stream.root.namespaces)
+        if known and not isinstance(clause.window, ast.CountWindow | None):
+            names = Spelling(env.namespaces, known.root.namespaces)
             self._path = path_in_item(clause.source, clause.window.reference, names)
-        self.scale = self.stream.scale(self._path)
+        self.scale = (known or self.stream).scale(self._path)
         self.progress = Progress(self.scale.slack, self.stream.partitions)
 
     def of(self, arrival: Arrival | None) -> Iterator[tuple[Value, bool]]:
@@ -264,7 +270,7 @@ class _Candidates:
                 if selected:
                     self.evaluation.set_aside(arrival, error)
                 continue
-            if self.progress.is_late(arrival.partition if arrival else 0, value):
+            if self._arriving and self.progress.is_late(arrival.partition if arrival else 0, value):
                 self.evaluation.note_late(arrival)
                 continue
             key: SessionKey = None

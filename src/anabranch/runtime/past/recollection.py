@@ -7,7 +7,7 @@
 Expressions are evaluated by the law (`law/arrivals/recall.py`), over the remembered items instead of all arrivals:
 no forgotten item could be chosen, so the values are the same.
 Where a path names variables, its results are not known in advance; then `e?[t]` keeps all arrivals of that time, and
-the other qualifiers have no bound (`asked_of`).
+the other qualifiers all that the stream retains, which is all there was unless it says for how long.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.versions import is_path, outside_values, value_past
+from anabranch.language.versions import is_path, outside_values, uses_variables, value_past
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.qualified import Qualified, Wanted, qualified
 from anabranch.law.arrivals.recall import Found, Recalling, asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.history.values import ValueVersion, WrittenValues, chosen_values, frozen
+from anabranch.law.evaluate import ResultRow
+from anabranch.law.history.values import WrittenValues, chosen_values, frozen, successive
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded, below_item
@@ -47,6 +48,12 @@ class PastPath:
     qualifiers: tuple[ast.Qualifier, ...]
     alone: bool
     """Whether the results of the path depend on the item alone, so that they are known when it arrives."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known how far back the items are that it asks for."""
+        ends = (Wanted.by(each, Fraction(0)).end for each in self.qualifiers)
+        return not self.alone and any(each is not None for each in ends)
 
 
 def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, ...] | None:
@@ -70,8 +77,9 @@ def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, 
             return None
         if any(isinstance(inside, ast.Source) and inside.name in beside for inside in parts(each.base)):
             return None
-        alone = not declares and not any(isinstance(inside, ast.Variable) for inside in parts(each.base))
-        if not alone and Wanted.by(each.qualifier, Fraction(0)).end is not None:
+        varies = uses_variables(each.base)
+        alone = not declares and not varies
+        if not alone and not varies and Wanted.by(each.qualifier, Fraction(0)).end is not None:
             return None
         before = asked[each.base].qualifiers if each.base in asked else ()
         asked[each.base] = PastPath(each.base, source.name, (*before, each.qualifier), alone)
@@ -109,11 +117,16 @@ class _Memory:
     """The remembered arrivals for one path, oldest first, and its results in them where they are known."""
 
     asked: PastPath
+    retain: Fraction | None
+    """For how many seconds the stream retains arrivals, where nothing else bounds how many are needed."""
     arrivals: dict[Arrival, ItemResults] = field(default_factory=dict)
 
     def forget(self, now: Fraction) -> None:
         """Drop arrivals that can never be asked for again."""
-        needed = {each for qualifier in self.asked.qualifiers for each in self._needed(Wanted.by(qualifier, now))}
+        asked = [Wanted.by(qualifier, now) for qualifier in self.asked.qualifiers]
+        if not self.asked.alone:
+            asked = [each.retained(self.retain, now) for each in asked]
+        needed = {arrival for each in asked for arrival in self._needed(each)}
         if len(needed) < len(self.arrivals):
             self.arrivals = {each: results for each, results in self.arrivals.items() if each in needed}
 
@@ -140,11 +153,13 @@ class Recollection:
         name: str | None = None,
     ) -> None:
         """The inputs describe the streams; their arrivals are not read."""
-        self._memories = tuple(_Memory(each) for each in asked)
+        self._memories = tuple(_Memory(each, inputs[each.stream].retain) for each in asked)
         self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
         self._given = query, self._memories, self._recent, functions or {}, name
         self._evaluator = _Round(*self._given)
         self._forget_at = 64  # the size at which to look for droppable items
+        self.pinned: Callable[[], Iterable[Arrival]] = tuple
+        """Gives the items that something else needs, such as a window that is open."""
 
     @property
     def held(self) -> int:
@@ -185,19 +200,24 @@ class Recollection:
         """The items that were not dropped yet, oldest first."""
         return tuple(self._recent.number)
 
-    def remembered(self) -> Iterator[tuple[Arrival, list[int]]]:
-        """The items that must be remembered, oldest first, each with the numbers of the paths that need it."""
+    def remembered(self) -> Iterator[tuple[Arrival, Fraction, list[int]]]:
+        """The items that must be remembered, oldest first.
+
+        Each comes with the time that was now when it came, and the numbers of the paths that need it.
+        """
         self._forget()
         for arrival in self._recent.number:
-            yield arrival, [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
+            paths = [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
+            yield arrival, self._recent.came[arrival], paths
 
-    def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Sequence[int]]]) -> None:
+    def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Fraction, Sequence[int]]]) -> None:
         """Restore from `remembered`."""
-        self._recent.move(now)
-        for arrival, paths in remembered:
+        for arrival, came, paths in remembered:
+            self._recent.move(came)
             self._recent.put(arrival)
             for number in paths:
                 self._keep(self._memories[number], arrival)
+        self._recent.move(now)
 
     def look_up(self, histories: Mapping[HistoryKey, ValueHistory]) -> None:
         """Use these values of the past."""
@@ -206,6 +226,12 @@ class Recollection:
     def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
         """The value of an expression now, with one flowing item."""
         return self._evaluator.now(expression, env, item)
+
+    def rows(
+        self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, nodes: Values
+    ) -> tuple[list[ResultRow], Sequence[DynamicError]]:
+        """The results of a window or tuple that is there now, and why some of its items are left out of groups."""
+        return self._evaluator.rows_now(flwor, others, env, nodes)
 
     def results(self, path: ast.Expression) -> Mapping[Arrival, ItemResults]:
         """The remembered items that have results of a path, or fail there, oldest first; of a path asked for alone."""
@@ -219,7 +245,7 @@ class Recollection:
         """Drop items that no path can ask for; until then they are there, but never chosen."""
         for memory in self._memories:
             memory.forget(self._recent.time)
-        self._recent.keep({each for memory in self._memories for each in memory.arrivals})
+        self._recent.keep({each for memory in self._memories for each in memory.arrivals}.union(self.pinned()))
 
     def _keep(self, memory: _Memory, arrival: Arrival) -> None:
         results: ItemResults = []
@@ -238,6 +264,8 @@ class _Recent:
     def __init__(self, streams: Mapping[str, Input], inputs: Mapping[str, Input]) -> None:
         self.number: dict[Arrival, int] = {}
         """The remembered items, and the current one."""
+        self.came: dict[Arrival, Fraction] = {}
+        """The time that was now when they came; items out of order do not turn it back."""
         self.time = Fraction(0)
         self.latest = 0
         self._items: dict[str, dict[Element, Arrival]] = {name: {} for name in streams}
@@ -249,13 +277,13 @@ class _Recent:
         self.latest += 1
 
     def put(self, arrival: Arrival) -> None:
-        self.number[arrival] = self.latest
+        self.number[arrival], self.came[arrival] = self.latest, self.time
         self._items[arrival.place.stream][arrival.item] = arrival
 
     def keep(self, held: set[Arrival]) -> None:
         """Drop all other items."""
         for each in [each for each in self.number if each not in held]:
-            del self.number[each], self._items[each.place.stream][each.item]
+            del self.number[each], self.came[each], self._items[each.place.stream][each.item]
 
     def now(self, number: int) -> Fraction:
         return self.time
@@ -293,6 +321,23 @@ class _Round(Recalling):
         with self.at(self._recent.latest):
             return self.top(expression, env)
 
+    def rows_now(
+        self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, nodes: Values
+    ) -> tuple[list[ResultRow], Sequence[DynamicError]]:
+        """The results of a round of windows with these nodes, and why some of them are left out of groups.
+
+        An error of the round is raised.
+        """
+        before = self._window, self.members, self.omitted
+        try:
+            with self.at(self._recent.latest):
+                held = [arrival for arrival, _ in self._placed(nodes) if arrival is not None]
+                with self._within(flwor, held):
+                    rows = self._inside(lambda: self.round_rows(flwor, others, env, len(nodes)))
+            return rows, list(self.omitted.values())
+        finally:
+            self._window, self.members, self.omitted = before
+
     def reached_in(self, arrival: Arrival, path: ast.Expression) -> Values:
         """The results of a path in an item, where they depend on the item alone."""
         return self.results_in(arrival, path, Env.of(self.query))
@@ -316,14 +361,22 @@ class _Round(Recalling):
         history = self.histories.get(history_key(expression, env.namespaces))
         if history is not None:
             return history.asked(qualifier, self._now)
-        # its variables hold items, or parts of some, which do not change: it has had one value since they came,
-        # or has failed since then, which concerns those only who ask for that value
-        written, failure = WrittenValues(), None
+        # items do not change: it has had another value only when one of those came that its variables hold
+        names = {part.name for part in parts(expression) if isinstance(part, ast.Variable)}
+        held = [*([] if env.context is None else [env.context]), *(v for n in names for v in env.variables[n])]
+        came = sorted({arrival for value in held if (arrival := self._arrival(value)) is not None}, key=self._number)
+        values = [
+            (self._recent.came[each], written)
+            for each in came[:-1]
+            if (written := self._written(expression, env, self._number(each), closed=False)) is not None
+        ]
+        latest, failure = WrittenValues(), None
         try:
-            written = frozen(self.value(expression, env))
+            latest = frozen(self.value(expression, env))
         except DynamicError as error:
             failure = error
-        return chosen_values([ValueVersion(Fraction(0), written)], qualifier, self._now, failure)
+        start = self._recent.came[came[-1]] if came else Fraction(0)
+        return chosen_values(successive((*values, (start, latest))), qualifier, self._now, failure)
 
 
 class ChosenRound(Remembering, _Round):
@@ -335,7 +388,7 @@ class ChosenRound(Remembering, _Round):
     def choose(self, chosen: Mapping[ast.Expression, Mapping[Arrival, ItemResults]]) -> None:
         """Look at these results of paths from now on, and begin without dead letters."""
         memories = ((path, self._asked[path]) for path in chosen)
-        self._memories = {path: _Memory(asked, dict(chosen[path])) for path, asked in memories}
+        self._memories = {path: _Memory(asked, None, dict(chosen[path])) for path, asked in memories}
         self._moment, self._now, self.inputs = self._recent.latest, self._recent.time, self._recent.inputs
         self.dead.clear()
         self.begin()

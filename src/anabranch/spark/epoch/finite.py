@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch.past.queries import recalled_query, refuse_mixture
+from anabranch.branch.past.queries import recalled_query, refuse_unfollowed
 from anabranch.language import check, parse, print_query
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
@@ -96,7 +96,7 @@ def run_queries(
     }
     for name, query in checked.items():
         past = recalled_query(query, registered, queries[name], edited)
-        refuse_mixture(query, past, edited, queries[name], name)
+        refuse_unfollowed(query, past, edited, queries[name], name)
     needed = {each for query in checked.values() for each in named(query)}
     needed |= {each for plan in plans.values() for each in streams_of(plan)}
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
