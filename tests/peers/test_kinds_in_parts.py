@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -114,35 +114,39 @@ def test_answers_and_dead_letters_are_those_of_one_engine(tmp_path: Path, mass: 
     assert sum(seen) or mass.done < 10, "nothing travelled in parts"
 
 
-def check(folder: Path, random: Random) -> int:
-    """Try one network; gives how many of its flows are parts of items."""
+def check(
+    folder: Path, random: Random, query: Callable[[Random, Sequence[str]], str] = some_query, partitions: int = 1
+) -> int:
+    """Try one network, whose streams have so many partitions at most; gives how many flows are parts of items."""
     topology, evolves = some_topology(random), random.random() < 0.4
     retain = random.choice((None, Fraction(10)))
     slack = Fraction(random.choice((0, 0, 2)))
-    grown, streams = {}, []
+    grown, streams = [], []
     for name in "su":
-        items = some_items(random, 30)
-        for _ in range(2 * evolves):
-            items.insert(random.randrange(5, len(items)), random.choice(SAID))
-        grown[name] = GrowingStream(folder / name, items)
+        first, *more = paths = [folder / name / f"{each}" for each in range(random.randrange(partitions) + 1)]
+        for path in paths:
+            items = some_items(random, 30 // len(paths))
+            for _ in range(2 * evolves):
+                items.insert(random.randrange(5, len(items)), random.choice(SAID))
+            grown.append(GrowingStream(path, items))
         at, time = random.choice(topology.peers), ItemPath.parse("t")
-        source = Source(name, folder / name, "lines", item="i", time=time, slack=slack, retain=retain)
+        source = Source(name, first, "lines", item="i", time=time, slack=slack, retain=retain, more=tuple(more))
         streams.append(RegisteredStream(source, at, at, None, evolves))
     alone = Alone(folder / "alone", [each.source for each in streams], random)
     parts = 0
     with bare_network(network_of(topology, streams), folder / "network", random) as running:
         for number in range(random.randrange(2, 5)):
-            text = some_query(random, random.choice(("s", "su", "su")))
+            text = query(random, random.choice(("s", "su", "su")))
             running.register(f"q{number}", text, random.choice(topology.peers))
             alone.drain()
             alone.queries[f"q{number}"] = text
-            for each in grown.values():
+            for each in grown:
                 each.grow(random.randrange(8))
             if random.random() < 0.8:
                 running.drain()
                 alone.drain()
             parts += sum(each.is_part for peer in running.peers.values() for each in peer.program.made)
-        for each in grown.values():
+        for each in grown:
             each.grow(40)
         running.drain()
         alone.drain()

@@ -18,8 +18,11 @@ What is sent of a stream also depends on its declaration (`sent_needs`, `fed_inp
   and a reader would have to know how; or it has declared domains; or the query reads a path that whoever makes them
   does not; or, for windows, a path is aggregated under conditions of its own, which are foundation (LAWS 4.6) for some
   readers and not for others.
-* A stream of updates is sent unchanged, and so is one of several partitions: merging them would hide which item is late
-in its own partition (LAWS 3.2).
+* A stream of updates is sent unchanged.
+* The items of a stream of several partitions are sent in parts, each in its own partition, with their times, by which
+readers merge them (LAWS 1.2); without declared times the stream is sent unchanged. A partition has come as far as those
+of its items that are merged, so windows over time need the times of all items. Windows and joins are made where they
+are answered: merging partitions on the way would hide which item is late in its own (LAWS 3.2).
 * The items of a stream of JSON are sent in parts, too, as lines that keep their types (LAWS 7.1); what a query needs
 of them is told by paths that hold what it looks up (`json_needs.py`). Windows and joins over them are made where they
 are answered.
@@ -323,14 +326,16 @@ def _sent_inputs(
             inputs.append(whole(tree.stream, tree.schema))
             continue
         carried = tree
+        is_merged = timed or stream.source.is_divided
         if stream.source.format == "json":
             carried = alike(unwindowed(carried))
         if carried.window is None:
             told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
-            if timed and time is not None:
+            is_shown = bool(told) and stream.source.is_divided  # each item may let windows close, once it is merged
+            if is_merged and time is not None:
                 told.append(time.steps)
-                if every_time:
-                    carried = with_paths(carried, [time.steps], EVERYTHING)
+                if is_shown or (timed and every_time):
+                    carried = with_paths(carried, told if is_shown else [time.steps], EVERYTHING)
             if not all(carries_path(carried, each) for each in told):
                 carried = with_paths(alike(carried), told)
             if not all(carries_path(carried, each) for each in told):
@@ -342,12 +347,15 @@ def _sent_inputs(
 def _why_gathered(
     need: QueryNeeds, tree: PropertyTree, streams: Mapping[str, RegisteredStream], evolved: Collection[str]
 ) -> str | None:
-    """Why windows of JSON, or with accents between them, cannot be made on the way; None where they can."""
+    """Why windows of JSON, of several partitions, or with accents between them, cannot be made on the way; None where
+    they can."""
     stream = streams[tree.stream]
     if tree.window is None:
         return None
     if stream.source.format == "json":
         return f"stream '{tree.stream}' is JSON"
+    if stream.source.is_divided:
+        return f"stream '{tree.stream}' has several partitions"
     if not stream.accents:
         return None
     if tree.stream in evolved:
@@ -386,7 +394,7 @@ def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate 
 
 def is_sent_verbatim(stream: RegisteredStream) -> bool:
     """Whether a stream is always sent unchanged."""
-    return stream.source.updates or len(stream.source.partitions) > 1
+    return stream.source.updates or (stream.source.is_divided and stream.source.time is None)
 
 
 def depends_on_time(need: QueryNeeds) -> bool:

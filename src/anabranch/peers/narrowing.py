@@ -39,8 +39,10 @@ from anabranch.sharing.tree import ITEM, Steps
 from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.evolution.views import KnownLog
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation
+from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.json_items import write_value
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import KnownStream
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
@@ -78,13 +80,18 @@ class NarrowedItems:
     """The parts of a stream's items that a flow carries, behind the events of a log where there are any."""
 
     def __init__(
-        self, made: MadeFlow, stream: KnownStream, log: KnownLog | None = None, first_epochs: Iterable[int] = ()
+        self,
+        made: MadeFlow,
+        stream: KnownStream,
+        log: KnownLog | None = None,
+        first_epochs: Iterable[int] = (),
+        partition: int = 0,
     ) -> None:
         """`first_epochs` are those of the subscriptions that depend on the flow."""
         self._root = stream.root()
-        self._evolution = log.evolutions[0] if log else None
+        self._evolution = log.evolutions[partition] if log else None
         views = [log.view(each) for each in sorted(set(first_epochs))] if log else []
-        self._views = list({id(each): each.evolutions[0] for each in views}.values())
+        self._views = list({id(each): each.evolutions[partition] for each in views}.values())
         self._select = evaluator(made.text)
         assert made.form is not None
         compared = {path[ITEM:] for path in made.form.paths if is_typed(path[ITEM:])}
@@ -107,8 +114,7 @@ class NarrowedItems:
             return self._written.whole(item)
 
     def showing(self, item: Element, shows: Callable[[Element], object]) -> str:
-        """What is sent of an item of JSON that has to show the stream's progress: all of it, unless a part does."""
-        assert isinstance(self._written, _Lines)
+        """What is sent of an item that has to show the stream's progress: all of it, unless a part does."""
         text = self.text(item)
         is_enough = text is not None and shows(self._written.narrowed(item)) == shows(item)
         return text if text is not None and is_enough else self._written.whole(item)
@@ -133,6 +139,10 @@ class _Parts:
 
     def whole(self, item: Element) -> str:
         return serialize(item)
+
+    def narrowed(self, item: Element) -> Element:
+        """An item with the needed parts only."""
+        return parse_item(self.part(item).encode(), Limits(), self._root.namespaces)
 
 
 class _Lines:

@@ -45,11 +45,11 @@ from anabranch.stream.reading.source import Source
 def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[ProgressAxis, ...]:
     """The paths by which the progress of a stream is measured, for the subscriptions that need it.
 
-    Where streams are merged by time, no item may be below those before it.
+    Where streams, or the partitions of one, are merged by time, no item may be below those before it.
     """
     source = registered.source
     asking = [each for each in needs if stream in each.streams]
-    is_merged = any(map(depends_on_time, asking))
+    is_merged = source.is_divided or any(map(depends_on_time, asking))
     found = {path for need in asking for path in (window_references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
@@ -68,14 +68,14 @@ WINDOWS = "<windows/>"
 
 @dataclass(frozen=True)
 class MadeFlow:
-    """A flow that a peer makes: selected items of one of its streams, as XML or as lines of JSON, all of it, or windows
-    or tuples."""
+    """A flow that a peer makes: selected items of one of its streams, in several partitions as `parts`, or as lines of
+    JSON, all of it, or windows or tuples."""
 
     flow: str
     stream: str
     """The name of its input at the peer; of tuples the first."""
     text: str
-    kind: Literal["selection", "lines", "whole", "results"]
+    kind: Literal["selection", "parts", "lines", "whole", "results"]
     root: str = ""
     """The root of the documents with its results."""
     form: PropertyTree | None = None
@@ -85,7 +85,7 @@ class MadeFlow:
 
     @property
     def is_answered(self) -> bool:
-        """Whether its query is a subscription of the peer; for lines and whole streams items are read again."""
+        """Whether its query is a subscription of the peer; for others items are read again."""
         return self.kind in ("selection", "results")
 
     @property
@@ -210,6 +210,8 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                 found = replace(found, kind="whole")
             elif origin.source.format == "json":
                 found = replace(found, kind="lines")
+            elif origin.source.is_divided:
+                found = replace(found, kind="parts")
             assert isinstance(flow.form, PropertyTree)
             behind = (catalogue.subscriptions[name] for name in catalogue.behind(flow.name))
             found = replace(found, form=flow.form, behind=tuple(map(identity, behind)))

@@ -6,7 +6,8 @@ So readers of the flow judge late items and closed windows as if they had seen e
 An epoch with anything else is sent unchanged, read again and written again (`verbatim`).
 Behind the first accent the meaning of conditions depends on when a subscription began: items are read again, too, and
 those that somebody selects are sent in parts (`narrowing.py`).
-So are items of JSON, always: each is a line, and those that show the progress stand in their places.
+So are items of JSON, of which each is a line, and those of several partitions, always; those that show the progress of
+their partition stand in their places.
 
 The sending position is durable, and written after the links themselves: after a kill in between, the same is sent
 again, and found there.
@@ -16,12 +17,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from anabranch.errors import BadItem, DynamicError, StateError
 from anabranch.peers.links import Link
@@ -213,17 +214,18 @@ class Sender:
             stream = streams.get(made.stream)
             if stream is None:
                 continue
-            course = courses.get(made.stream)
+            course = courses.get((made.stream, 0))
             if made.kind == "results":
                 self._send_results(made, plan, manifest, given)
                 continue
+            if made.kind in ("parts", "lines"):
+                self._send_parts(made, plan, manifest, given, stream, courses)
+                continue
             content: _EpochContent | None = None
-            if made.kind in ("selection", "lines") and course is not None and not course.odd:
+            if made.kind == "selection" and course is not None and not course.odd:
                 if course.first is None:
                     continue
-                if made.kind == "lines":
-                    content = self._lines(made, manifest, given, stream)
-                elif made.stream in manifest.evolution:
+                if made.stream in manifest.evolution:
                     content = self._narrowed(made, manifest, given, stream, course)
                 elif FLOW_PREFIX + made.flow not in failed:
                     content = self._selected(made, manifest, given, stream, course)
@@ -235,21 +237,21 @@ class Sender:
 
     # --- usual epochs ---------------------------------------------------------------------------------------
 
-    def _courses(self, manifest: Manifest, plan: Plan) -> dict[str, RangeProgress]:
-        """By stream: its progress in an epoch, which is odd if it falls behind what was reached before."""
-        found: dict[str, RangeProgress] = {}
+    def _courses(self, manifest: Manifest, plan: Plan) -> _Courses:
+        """The progress of partitions in an epoch, which is odd if it falls behind what was reached before."""
+        found: dict[tuple[str, int], RangeProgress] = {}
         for chunk in self._log.chunks(manifest, RANGE_PROGRESS):
             for line in self._log.text(chunk).splitlines():
                 course = RangeProgress.from_json(line)
                 axes = plan.axes(plan.stream(course.stream).source) or ()
-                before = found.get(course.stream)
-                found[course.stream] = course if before is None else before.then(course, axes)
-        for name, course in found.items():
+                before = found.get(key := (course.stream, course.partition))
+                found[key] = course if before is None else before.then(course, axes)
+        for (name, partition), course in found.items():
             axes = plan.axes(plan.stream(name).source) or ()
-            tops = self.reached.tops.setdefault(name, {})
+            tops = self.reached.tops.setdefault(f"{name}/{partition}" if partition else name, {})
             earlier = tuple(Top(tops[each.path], "") if each.path in tops else None for each in axes)
             held = RangeProgress(name, None, earlier, (None,) * len(axes)).then(course, axes)
-            found[name] = replace(course, odd=held.odd)
+            found[name, partition] = replace(course, odd=held.odd)
             tops |= {axis.path: top.value for axis, top in zip(axes, held.tops, strict=True) if top is not None}
         return found
 
@@ -287,37 +289,29 @@ class Sender:
         unselected = _unselected(course, items.text, stream, axes)
         return None if unselected is None else _EpochContent.of(course, unselected, texts, len(texts))
 
-    def _lines(self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream) -> _EpochContent | None:
-        """The parts of items of JSON that are selected or show the progress; None where all of it is sent."""
-        items = self._narrowed_items(made, manifest, given, stream)
-        if items is None:
-            return None
-        ways = [(each.path.split("/"), TimeScale(each.per_second)) for each in given.axes(stream.source) or ()]
-
-        def shown(item: Element) -> list[list[float]]:
-            return [[float(each) for each in numbers_at(item, *way)] for way in ways]
-
-        found: list[Element] = []
-        tops = [(-math.inf, 0)] * len(ways)
-        for _, element in elements(self._checkpoint, manifest.epoch, given, stream):
-            match element:
-                case Item(tree) if not items.is_bad(tree):
-                    largest = [max(each, default=-math.inf) for each in shown(tree)]
-                    tops = [(new, len(found)) if new > top[0] else top for new, top in zip(largest, tops, strict=True)]
-                    found.append(tree)
-                case DeadLetter(doubts=()):  # it is set aside where the stream comes in
-                    continue
-                case _:
-                    return None
-        showing = {0, *(place for _, place in tops)}
-        sent = (
-            items.showing(each, shown) if place in showing else items.text(each) for place, each in enumerate(found)
-        )
-        texts = [each for each in sent if each is not None]
-        return _EpochContent(texts, len(texts))
+    def _send_parts(
+        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: KnownStream, courses: _Courses
+    ) -> None:
+        """Send of each partition, read again, the parts of items that are selected or show its progress, or all."""
+        axes = given.axes(stream.source) or ()
+        partitions: dict[int, list[tuple[Range, StreamElement | DeadLetter]]] = {}
+        for reach, element in elements(self._checkpoint, manifest.epoch, given, stream):
+            partitions.setdefault(int(reach.partition), []).append((reach, element))
+        for partition, found in partitions.items():
+            course = courses.get((made.stream, partition))
+            texts: list[str] | None = None
+            if course is not None and not course.odd:
+                items = self._narrowed_items(made, manifest, given, stream, partition)
+                texts = None if items is None else _parts(items, [element for _, element in found], axes)
+            if texts is None:
+                texts = [text for reach, each in found if (text := _text(each, stream, reach)) is not None]
+            if texts:
+                root = root_on_link(stream)
+                size = self._link(made, stream).append(plan, manifest.epoch + 1, root, texts, partition)
+                self._count(made.flow, size, len(texts))
 
     def _narrowed_items(
-        self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream
+        self, made: MadeFlow, manifest: Manifest, given: Plan, stream: KnownStream, partition: int = 0
     ) -> NarrowedItems | None:
         """What finds the parts of a stream's items that a flow carries; None where all of the stream is sent."""
         if not made.is_part:
@@ -328,7 +322,7 @@ class Sender:
         first_epochs = self.reached.begun[made.flow].values()
         if -1 in first_epochs or stays_whole(log, given.axes(stream.source) or ()) is not None:
             return None
-        return NarrowedItems(made, stream, log, first_epochs)
+        return NarrowedItems(made, stream, log, first_epochs, partition)
 
     def _known_log(self, stream: KnownStream) -> KnownLog:
         """The log of a stream that has evolved; only the parts of the newest one are there for good."""
@@ -378,6 +372,10 @@ class Sender:
         return Link.of(self._links, made.flow, len(stream.source.partitions))
 
 
+_Courses: TypeAlias = Mapping[tuple[str, int], RangeProgress]
+"""By stream and partition: its progress in an epoch."""
+
+
 class _EpochContent(NamedTuple):
     """What is sent of an epoch, and how many items it holds."""
 
@@ -390,6 +388,32 @@ class _EpochContent(NamedTuple):
         before = [each for each in unselected if each == course.first]
         behind = [each for each in unselected if each != course.first]
         return _EpochContent((*before, *texts, *behind), items + len(unselected))
+
+
+def _parts(
+    items: NarrowedItems, given: Iterable[StreamElement | DeadLetter], axes: Iterable[ProgressAxis]
+) -> list[str] | None:
+    """What is sent of items that stand in their places, also of those that show the progress; None for all of them."""
+    ways = [(each.path.split("/"), TimeScale(each.per_second)) for each in axes]
+
+    def shown(item: Element) -> list[list[float]]:
+        return [[float(each) for each in numbers_at(item, *way)] for way in ways]
+
+    found: list[Element] = []
+    tops = [(-math.inf, 0)] * len(ways)
+    for element in given:
+        match element:
+            case Item(tree) if not items.is_bad(tree):
+                largest = [max(each, default=-math.inf) for each in shown(tree)]
+                tops = [(new, len(found)) if new > top[0] else top for new, top in zip(largest, tops, strict=True)]
+                found.append(tree)
+            case DeadLetter(doubts=()):  # it is set aside where the stream comes in
+                continue
+            case _:
+                return None
+    showing = {0, *(place for _, place in tops)}
+    sent = (items.showing(each, shown) if place in showing else items.text(each) for place, each in enumerate(found))
+    return [each for each in sent if each is not None]
 
 
 def _unselected(

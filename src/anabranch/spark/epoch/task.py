@@ -125,7 +125,7 @@ class _TaskReading:
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.source.is_timed) if compiled.fed[each.stream] else None
         axes = plan.axes(stream.source)
-        progress = None if axes is None else ProgressTaker(stream.name, axes)
+        progress = None if axes is None else ProgressTaker(stream.name, axes, int(each.partition))
         takers: list[Taker] = [taker for taker in (counted, feed, progress) if taker]
         count = passage.show(compiled.answers[each.stream], segment, takers)
         messages, size = passage.reader.read

@@ -76,6 +76,7 @@ class RangeProgress:
     lows: tuple[float | None, ...] = ()
     """By axis: the least value."""
     odd: bool = False
+    partition: int = 0
 
     @staticmethod
     def stamped(stream: str, largest: int) -> RangeProgress:
@@ -97,7 +98,7 @@ class RangeProgress:
             odd = odd or (top is not None and low is not None and bool(low < _bound(top.value, axis.bears)))
         tops = tuple(_higher(*each) for each in zip(self.tops, later.tops, strict=True))
         lows = tuple(_lower(*each) for each in zip(self.lows, later.lows, strict=True))
-        return RangeProgress(self.stream, self.first or later.first, tops, lows, odd)
+        return RangeProgress(self.stream, self.first or later.first, tops, lows, odd, self.partition)
 
 
 def _bound(top: Numbers, bears: str) -> Numbers:
@@ -150,8 +151,8 @@ def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:
 class ProgressTaker:
     """Follows one range, as a taker (`columnar/items/answering.py`)."""
 
-    def __init__(self, stream: str, axes: Sequence[ProgressAxis]) -> None:
-        self._stream = stream
+    def __init__(self, stream: str, axes: Sequence[ProgressAxis], partition: int = 0) -> None:
+        self._stream, self._partition = stream, partition
         self._paths = [each.path.split("/") for each in axes]
         self._bears = [each.bears for each in axes]
         self._scales = [TimeScale(each.per_second) for each in axes]
@@ -232,7 +233,8 @@ class ProgressTaker:
 
     def progress(self) -> RangeProgress:
         """The progress of the range."""
-        return RangeProgress(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
+        found = self._first, tuple(self._tops), tuple(self._lows), self._odd
+        return RangeProgress(self._stream, *found, self._partition)
 
 
 def numbers_at(item: Element, path: Sequence[str], scale: TimeScale) -> Iterator[Fraction]:
