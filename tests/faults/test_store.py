@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import obstore
 import pytest
+from obstore.exceptions import GenericError
 
 from anabranch import Engine
 from anabranch.errors import AnabranchError, StateError
+from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.metrics import Metrics
+from anabranch.spark.sinks.topics.record import identity_of, read_record
 from anabranch.storage import objects
 from service.killed import free_port
 
@@ -54,3 +58,16 @@ def test_a_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pyte
             Engine(local=True, checkpoint="s3://that-is-away/state").start()
     finally:
         objects._opened.cache_clear()
+
+
+def test_what_is_known_of_topics_is_not_taken_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the store does not say whether there is a record, the error names it, and none is begun."""
+    checkpoint = Checkpoint.make(f"file+object://{tmp_path}/state")
+
+    def unanswered(*_: object) -> None:
+        raise GenericError("no answer")
+
+    monkeypatch.setattr(obstore, "head", unanswered)
+    for ask in (lambda: identity_of(checkpoint), lambda: read_record(checkpoint.topics("cluster"))):
+        with pytest.raises(StateError, match=r"cannot read 'file\+object://.*\.topics': "):
+            ask()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from threading import active_count
+from time import monotonic, sleep
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -17,8 +19,10 @@ from anabranch.spark.checkpoint import retention
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks.topics import delivery, flow
 from anabranch.spark.sinks.topics.record import identity_of
-from brokers import Broker, started, stop
+from anabranch.stream.reading.topic import Topic
+from brokers import PATIENCE, Broker, started, stop
 from kafka.writing import ALL, COUNT, ODD, Writing
+from mass import Mass
 
 
 @pytest.fixture
@@ -202,6 +206,51 @@ def test_a_broker_that_is_down_is_waited_for(tmp_path: Path) -> None:
             engine.wait()
         assert writing.warnings[1:] == [f"Kafka at '{own.address}' answers again"]
         assert writing.values(topic) == writing.law(ALL)
+    finally:
+        stop(own.folder)
+
+
+@pytest.mark.spark
+def test_a_broker_that_is_away_for_a_minute(tmp_path: Path, mass: Mass) -> None:
+    """It is the source of one stream and the sink of two subscriptions; the other stream goes on meanwhile.
+
+    Each item of that is answered within a second or two, in the middle of the minute, too.
+    The log says once that the broker is waited for, and once that it is back; then both topics have each result once,
+    and no client is left of all that were made.
+    """
+    own, seconds = started(tmp_path / "broker"), mass.amount(60, budget=4)
+    try:
+        (tmp_path / "site").mkdir()
+        writing = Writing(tmp_path / "site", own)
+        source, topics = own.topic("in"), [writing.topic(), writing.topic()]
+        own.write(source, [b"<p>1</p>", b"<p>2</p>"])
+        writing.grow(12)
+        with writing.engine({"all": (ALL, writing.sink(topics[0]))}, once=False) as engine:
+            engine.stream("k", Topic.of(own.address, source), format="xml")
+            engine.subscribe(ALL.replace('"s"', '"k"'), "k", sink=writing.sink(topics[1]))
+            engine.start()
+            engine.trunk.beyond(0)
+            threads = active_count()
+            own.kill()
+            until, longest = monotonic() + seconds, 0.0
+            while monotonic() < until:
+                before, begun = engine.trunk.last, monotonic()
+                writing.grow(1)
+                assert engine.trunk.beyond(before)
+                longest = max(longest, monotonic() - begun)
+            assert longest < 5, "the stream that is in a file waits for nobody"
+            assert active_count() <= threads + 5
+            started(own.folder)
+            own.write(source, [f"<p>{number}</p>".encode() for number in range(3, 9)])
+            due = [f"<n>{number}</n>" for number in range(1, 9)]
+            patience = monotonic() + PATIENCE
+            while (found := [writing.values(each) for each in topics]) != [writing.law(ALL), due]:
+                assert monotonic() < patience, found
+                sleep(0.2)
+        told = [each for each in writing.warnings if "Kafka" in each]
+        assert len([each for each in told if each.startswith(f"waiting for Kafka at '{own.address}'")]) == 1, told
+        assert len([each for each in told if each.endswith("answers again")]) == 1, told
+        print(f"{seconds} s away, {longest:.2f} s at most to an epoch of the other stream")
     finally:
         stop(own.folder)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from anabranch.kafka import clients, reading, transactions
+from anabranch.kafka.faults import KafkaFault, Remedy
+from anabranch.kafka.transactions import Mark, OutgoingMessage, TransactionalWriter
+from anabranch.peers.carriers import FolderCarrier, Parcel, TopicCarrier
+from anabranch.peers.transport import OutgoingLink, Transport
 from anabranch.spark.answers import segments
 from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable, folder, manifest, recovery
@@ -122,6 +128,76 @@ def scratch_left(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recovery, "shutil", _Replaced(shutil, rmtree=lambda *given, **more: None))
 
 
+def uncommitted_read(patch: pytest.MonkeyPatch) -> None:
+    """Messages of a topic are read before it is known what becomes of their transaction."""
+    made = clients.consumer
+    patch.setattr(reading, "consumer", lambda *given, **role: made(*given, **role | {"isolation_level": "none"}))
+
+
+def unfenced(patch: pytest.MonkeyPatch) -> None:
+    """Each writer of a site has an identity of its own, so none before it is fenced."""
+    made = clients.producer
+
+    def apart(*given: Any, transactional_id: str, **role: Any) -> Any:
+        return made(*given, transactional_id=f"{transactional_id}-{uuid4().hex}", **role)
+
+    patch.setattr(transactions, "producer", apart)
+
+
+def marks_apart(patch: pytest.MonkeyPatch) -> None:
+    """How far a topic is, is written in a transaction behind that of its messages."""
+    write = TransactionalWriter.write
+
+    def twice(self: TransactionalWriter, messages: Iterable[OutgoingMessage], marks: Mapping[str, Mark]) -> int:
+        count = write(self, messages, {})
+        write(self, (), marks)
+        return count
+
+    patch.setattr(TransactionalWriter, "write", twice)
+
+
+def sent_first(patch: pytest.MonkeyPatch) -> None:
+    """A part notes that the documents of its links were sent before they are."""
+    send = Transport._send_documents
+
+    def early(self: Transport, leaving: tuple[OutgoingLink, ...]) -> bool:
+        newest = {each.key(at): name for each in leaving for at, name in enumerate(each.link.newest())}
+        durable.replace(self._record, durable.sealed(newest))
+        return send(self, leaving)
+
+    patch.setattr(Transport, "_send_documents", early)
+
+
+def released_first(patch: pytest.MonkeyPatch) -> None:
+    """A part lets go of what has come for it before it has written that down."""
+
+    def early(read: Callable[..., Iterable[Parcel]]) -> Callable[..., list[Parcel]]:
+        def released(self: TopicCarrier | FolderCarrier, channel: str, *given: Any) -> list[Parcel]:
+            found = list(read(self, channel, *given))
+            self.release(channel)
+            return found
+
+        return released
+
+    patch.setattr(TopicCarrier, "read", early(TopicCarrier.read))
+    patch.setattr(FolderCarrier, "read", early(FolderCarrier.read))
+
+
+def commit_believed(patch: pytest.MonkeyPatch) -> None:
+    """A transaction whose end nobody has confirmed is taken for committed."""
+    write = TransactionalWriter.write
+
+    def believed(self: TransactionalWriter, messages: Iterable[OutgoingMessage], marks: Mapping[str, Mark]) -> int:
+        try:
+            return write(self, messages, marks)
+        except KafkaFault as error:
+            if error.remedy is not Remedy.WAIT:
+                raise
+            return 0
+
+    patch.setattr(TransactionalWriter, "write", believed)
+
+
 class _Replaced:
     """A module with something else under some of its names."""
 
@@ -148,5 +224,11 @@ MUTANTS: Mapping[str, Mutant] = {
         one_name,
         manifest_replaced,
         scratch_left,
+        uncommitted_read,
+        unfenced,
+        marks_apart,
+        commit_believed,
+        sent_first,
+        released_first,
     )
 }

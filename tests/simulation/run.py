@@ -29,14 +29,18 @@ _PATIENCE = 300
 
 
 def run_seed(seed: int, mutant: str = "") -> dict[str, Any]:
-    """Run a seed; its outcome, or what it has found."""
+    """Run a seed, for a trunk and for the links of a network; its outcome, or what it has found."""
+    from simulation.links import send
     from simulation.mutants import MUTANTS
     from simulation.simulation import simulate
 
     faulthandler.dump_traceback_later(_PATIENCE, exit=True)
     begun = process_time()
     try:
-        found = asdict(simulate(seed, MUTANTS[mutant]) if mutant else simulate(seed))
+        adapt = [MUTANTS[mutant]] if mutant else []
+        found = asdict(simulate(seed, *adapt))
+        sent = asdict(send(seed, *adapt))
+        found |= {key: found[key] + sent[key] for key in ("steps", "lives", "kills", "epochs", "trace")}
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -19,53 +19,41 @@ import errno
 import fcntl
 import os
 import shutil
+import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
-from anabranch.engine.finite import answering
-from anabranch.engine.inputs import Inputs
-from anabranch.engine.preparing import prepare
 from anabranch.errors import AnabranchError
-from anabranch.language import parse
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch import background
 from anabranch.spark.epoch import trunk as trunks
-from anabranch.spark.epoch.drivers import EpochSteps
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.hosts.host import Host
-from anabranch.spark.hosts.local_host import LocalHost
+from anabranch.spark.intake import folders, survey
 from anabranch.spark.intake import storage as intake_storage
-from anabranch.spark.intake import survey
-from anabranch.spark.plan.wanted import Epoch, Listener, Workload
-from anabranch.spark.sinks import Files
+from anabranch.spark.plan import documents, files
+from anabranch.spark.plan.wanted import Epoch, Listener
 from anabranch.storage import Location
 from anabranch.storage import disk as real_disk
 from anabranch.storage.objects import ObjectFile
-from anabranch.stream.reading.source import Source
 from anabranch.stream.settings import Settings
+from simulation.broker import Broker
+from simulation.clients import Wire
 from simulation.disk import PowerCut, SimulatedDisk
 from simulation.host import Cluster, JobFailed, SimulatedHost
+from simulation.place import Broken, Findings, Place, delivered_whole, lawful, lay, read_all, undisturbed
 from simulation.store import BUCKET, SimulatedStore
-from simulation.streams import Phase, Piece, Script, printed, sources
+from simulation.streams import OUTLETS, TOPICS, Phase, Piece, Script
 from simulation.world import Killed, Process, World, pools_of, threads_of
-from spark.law import law_of
-
-
-class Broken(AssertionError):
-    """A promise was broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,136 +66,6 @@ class Outcome:
     kills: int
     epochs: int
     trace: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a site is: its inputs, its checkpoint and its sinks."""
-
-    inputs: Path
-    top: Location
-    objects: Location | None = None
-    """The folder of the inputs that are objects."""
-
-    @staticmethod
-    def at(inputs: Path, top: Location, objects: Location | None = None) -> Place:
-        """A new place, without anything in it."""
-        (inputs / "s").mkdir(parents=True)
-        return Place(inputs, top, objects)
-
-    @property
-    def checkpoint(self) -> Location:
-        return self.top / "state"
-
-    def streams(self, phase: Phase) -> dict[str, Source]:
-        return sources(phase.streams, self.inputs, self.objects, Checkpoint.at(self.checkpoint).answer_stream("x"))
-
-    def workload(self, script: Script, phase: Phase, epoch_bytes: int) -> Workload:
-        """What a run is asked for in a phase."""
-        streams = self.streams(phase)
-        texts = {name: printed(text, streams) for name, text in phase.subscriptions.items()}
-        sinks = {name: Files(self.top / "out" / f"{name}.xml") for name in sorted(script.delivered & texts.keys())}
-        out = self.top / "out"
-        return Workload(streams, texts, sinks, out / "dead.jsonl", out / "late.jsonl", epoch_bytes)
-
-    def sinks(self) -> dict[str, bytes]:
-        """What lies in the folder of the sinks: files, or the parts of each."""
-        out = self.top / "out"
-        names = [name for name in out.names(below=True) if not name.rpartition("/")[2].startswith(".")]
-        return {name: (out / name).read() for name in names}
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What a site has answered."""
-
-    answers: Mapping[str, str]
-    delivered: Mapping[str, bytes]
-    dead: Counter[Any]
-    late: Counter[str]
-
-    @staticmethod
-    def of(place: Place, script: Script) -> Findings:
-        """What the site at a place has answered so far."""
-        checkpoint = Checkpoint.open(place.checkpoint)
-        log = AnswerLog(checkpoint)
-        names = sorted({name for phase in script.phases for name in phase.subscriptions})
-        found = {name: asked for name in names if (asked := log.subscription(name)) is not None}
-        manifests = list(log.manifests.since(0))
-        late = Counter(line for each in manifests for line in late_places(checkpoint.segments, each.segments))
-        delivered = place.sinks()
-        return Findings(
-            {name: log.answer(asked).text() for name, asked in found.items()},
-            delivered,
-            Counter(log.dead_letters()),
-            late,
-        )
-
-
-def delivered_whole(parts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What sinks hold, one subscription's after the other, whether in files or in parts by epoch."""
-    found: dict[str, bytes] = {}
-    for name in sorted(parts, key=_by_owner):
-        sink = name.partition("/")[0].rstrip("0123456789").rstrip(".")
-        found[sink] = found.get(sink, b"") + parts[name]
-    return found
-
-
-def _by_owner(name: str) -> tuple[float, str]:
-    """Sorts files that were moved aside, `a.xml.3`, and parts, `a.xml/3/12.xml`, by the number of the subscription."""
-    number = name.split("/")[1] if name.count("/") == 2 else name.rpartition(".")[2]
-    return (int(number) if number.isdecimal() else inf), name
-
-
-# --- the undisturbed run ----------------------------------------------------------------------------------------------
-
-
-def undisturbed(place: Place, script: Script) -> Findings:
-    """What a run answers with which nothing ever interferes."""
-    for phase in script.phases:
-        for piece in phase.pieces:
-            _lay(place, piece)
-        with Trunk(LocalHost(), place.checkpoint, Settings(shards=1)) as trunk:
-            trunk.want(place.workload(script, phase, 1 << 20))
-            read_all(trunk)
-    return Findings.of(place, script)
-
-
-def read_all(trunk: Trunk, most: int = 1 << 60) -> None:
-    """Read what there is, also what the trunk itself adds to streams that are answers; or run so many epochs."""
-    steps = EpochSteps(trunk.checkpoint, trunk.epoch)
-    for _ in range(most):
-        if steps.step():
-            continue
-        trunk.finish()
-        trunk.raise_failure()
-        if not steps.step():
-            break
-
-
-def _lay(place: Place, piece: Piece) -> None:
-    if place.objects is not None and piece.file.startswith("s/"):
-        (place.objects / piece.file).put(piece.data)
-        return
-    with (place.inputs / piece.file).open("ab") as file:
-        file.write(piece.data)
-
-
-def lawful(place: Place, script: Script, findings: Findings) -> None:
-    """Check answers against the law, for subscriptions that were there all the time and whose input lies in files."""
-    streams = place.streams(script.phases[-1])
-    for name, text in script.always.items():
-        reads = [each for each in streams.values() if f'stream("{each.name}")' in text]
-        if any(each.answer for each in reads) or name not in findings.answers:
-            continue
-        if any(each.name in "eu" for each in reads):
-            inputs = Inputs(reads)
-            with answering([prepare(name, text, inputs, "reference")], inputs) as run:
-                due = "".join(run.answers[name])
-        else:
-            due = law_of(parse(printed(text, streams)), reads, endless=True, name=name).text
-        if findings.answers[name] != due:
-            raise Broken(f"the answer of '{name}' is not lawful:\n{findings.answers[name]}\ninstead of\n{due}")
 
 
 # --- the world --------------------------------------------------------------------------------------------------------
@@ -289,10 +147,23 @@ class Simulation:
             self.waiting = []
         if self.store:
             self.store.loss, self.store.is_stale = 0.0, False
-        while not self._live(phase, faulty=False):  # a run that has waked took over meanwhile
+        self.place.wire.calm(True)
+        while not (
+            self._live(phase, faulty=False) and self._is_read(phase)
+        ):  # a run that has waked took over meanwhile
             pass
+        self.place.wire.calm(False)
         if self.store:
             self.store.loss, self.store.is_stale = loss, stale
+
+    def _is_read(self, phase: Phase) -> bool:
+        """Whether topics were read to their ends; a run that does not hear of an end in time goes no further."""
+        with self.world.looking():
+            newest, broker = Manifests(Checkpoint.at(self.place.checkpoint).manifests).newest(), self.place.wire.broker
+            broker.settle()
+            read = newest.offsets if newest else {}
+            logs = [log for name in TOPICS.keys() & {*phase.streams} for log in broker.topics[name]]
+            return all(read.get(str(each), {"position": 0})["position"] == each.stable for each in logs)
 
     def _live(self, phase: Phase, *, faulty: bool) -> bool:
         """Run once; whether all was read."""
@@ -317,14 +188,15 @@ class Simulation:
                 self.disk.restart()
         elif fiber.error is not None and not self._may_fail(fiber.error, faulty):
             raise fiber.error
-        elif self.disk is not None:  # a disk has one machine: what its run has left behind ends with it
-            world.kill(*cluster.all)
+        else:  # a disk has one machine: what its run has left behind ends with it
+            world.kill(driver, *(cluster.all if self.disk is not None else ()))
         self._check(f"after life {self.lives}")
         return fiber.done and fiber.error is None
 
     def _may_fail(self, error: BaseException, faulty: bool) -> bool:
         """Whether a run may end with an error: where there were faults, by name, or where another has taken over."""
-        overtaken = bool(self.asleep) and "has taken over" in str(error)
+        taken = ("has taken over", "another copy of the checkpoint is at work")
+        overtaken = bool(self.asleep) and any(each in str(error) for each in taken)
         return overtaken or (faulty and isinstance(error, AnabranchError | JobFailed))
 
     def _work(self, host: Host, settings: Settings, phase: Phase, epoch_bytes: int) -> None:
@@ -363,7 +235,7 @@ class Simulation:
         if self.store is not None and self.place.objects is not None and piece.file.startswith("s/"):
             self.store.lay(f"in/{piece.file}", piece.data)
         else:
-            _lay(self.place, piece)
+            lay(self.place, piece)
 
     def _wake(self) -> None:
         for each in self.asleep:
@@ -426,6 +298,8 @@ class Simulation:
                     _same(f"the sink '{name}'", ours.get(name), theirs.get(name))
             _same("the dead letters", found.dead, due.dead)
             _same("the late items", found.late, due.late)
+            for key in sorted({*found.topics, *due.topics}):
+                _same(f"what is in the topic {key}", found.topics.get(key), due.topics.get(key))
             self._check_positions()
             self._check_garbage()
 
@@ -493,23 +367,29 @@ class Fate:
 
 def simulate(seed: int, adapt: Callable[[pytest.MonkeyPatch], None] = lambda patch: None) -> Outcome:
     """Run one seed, on production code as it is or as `adapt` has changed it; raises what it finds."""
-    with _folder(seed) as base:
+    forget()
+    with folder_of(seed) as base:
         script = Script.drawn(Random(f"script {seed}"))
-        calm = Place.at(base / "calm" / "in", Location.of(base / "calm"))
-        due = undisturbed(calm, script)
+        outlets = TOPICS | OUTLETS
+        calm = Place.at(base / "calm" / "in", Location.of(base / "calm"), Wire(Broker(outlets)))
+        with pytest.MonkeyPatch.context() as patch:
+            calm.wire.installed(patch)
+            due = undisturbed(calm, script)
         lawful(calm, script, due)
         world = World(seed)
         with pytest.MonkeyPatch.context() as patch:
+            wire = Wire(Broker(outlets), world)
+            wire.installed(patch)
             adapt(patch)
             disk = store = None
             if world.random.random() < 0.4:
                 store = SimulatedStore(world, patch)
                 objects = Location.of(f"{BUCKET}/in") if world.random.random() < 0.5 else None
-                place = Place.at(base / "in", Location.of(BUCKET), objects)
+                place = Place.at(base / "in", Location.of(BUCKET), wire, objects)
             else:
                 (base / "world").mkdir()
                 disk = SimulatedDisk(world, base / "world", patch)
-                place = Place.at(base / "in", Location.of(base / "world"))
+                place = Place.at(base / "in", Location.of(base / "world"), wire)
             with inhabited(world, patch):
                 simulation = Simulation(seed, world, script, place, disk, store)
                 outcome = simulation.run()
@@ -517,14 +397,30 @@ def simulate(seed: int, adapt: Callable[[pytest.MonkeyPatch], None] = lambda pat
         return outcome
 
 
+def forget() -> None:
+    """Forget what this process has cached of checkpoints: those of another seed may have the same names."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("anabranch.spark", "anabranch.storage")):
+            for each in vars(module).values():
+                if hasattr(each, "cache_clear"):
+                    each.cache_clear()
+    for cached in (files._written, files._blocks, folders._folders, intake_storage._fronts, documents._loaded):
+        cached.clear()
+
+
 @contextmanager
-def _folder(seed: int) -> Iterator[Path]:
+def folder_of(seed: int) -> Iterator[Path]:
     """A folder in memory, always the same for a seed, since what is written says where it is."""
     memory = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
     base = memory / f"anabranch-simulation-{os.getuid()}" / str(seed)
     base.parent.mkdir(exist_ok=True)
-    with open(base.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        while True:
+            lock = held.enter_context(open(base.with_suffix(".lock"), "w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):  # whoever had it before has removed it
+                if base.with_suffix(".lock").stat().st_ino == os.fstat(lock.fileno()).st_ino:
+                    break
         shutil.rmtree(base, ignore_errors=True)
         base.mkdir()
         try:

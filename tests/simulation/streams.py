@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 from anabranch.language import check, parse, print_query
+from anabranch.spark.sinks import Kafka
 from anabranch.storage import Location, Where
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.source import NO_PATH, Source
+from anabranch.stream.reading.topic import Topic
 
+BROKERS = "simulated:9092"
 _NAMESPACE = 'xmlns:s="urn:anabranch:stream"'
 _LAST = f'<s:punctuation {_NAMESPACE} where="true()"{{}}/>\n'
 _CLOSING = _LAST.format(' at="1000000"') + _LAST.format(' at="1000001"')
@@ -89,10 +92,22 @@ QUERIES: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("b", "u"),
         """<r>{ for $p in stream("b")/root/i return <seen>{ $p/t, stream("u")/root/q[n = 1]/v }</seen> }</r>""",
     ),
+    "kept": (("k",), """<r>{ for $p in stream("k")/root/i where $p/g < 2 return <o>{ $p/n, $p/v }</o> }</r>"""),
+    "fours": (("k",), """<r>{ for $w in stream("k")/root/i |count 4 step 3| return <w>{ $w/n }</w> }</r>"""),
+    "middles": (
+        ("m",),
+        """<r>{ for $w in stream("m")/root/i |t diff 4 step 2|
+        return <w from="{ window-start($w) }">{ count($w), max($w/v) }</w> }</r>""",
+    ),
+    "both": (("m",), """<r>{ for $p in stream("m")/root/i where $p/g != 1 return $p/n }</r>"""),
     "again": (("x",), """<r>{ for $p in stream("x")/r/o return <a>{ $p/n }</a> }</r>"""),
     "couples": (("x",), """<r>{ for $w in stream("x")/r/o |count 2| return <two>{ $w/n }</two> }</r>"""),
 }
 """By name: the streams that a query reads, and the query; `x` is the answer of `some`."""
+TOPICS = {"k": 1, "m": 2}
+"""The streams that are topics, with the numbers of their partitions."""
+OUTLETS = {"one": 1, "many": 3}
+"""The topics that answers are written to."""
 CHANGED = {
     "rest": """<r>{ for $p in stream("s")/root/i where $p/v >= 40 return $p/n }</r>""",
     "means": """<r>{ for $w in stream("a")/root/i |t diff 5| return <max>{ max($w/v) }</max> }</r>""",
@@ -107,6 +122,10 @@ class Piece:
 
     file: str
     data: bytes
+    topic: str | None = None
+    """The topic that it comes into, its lines as messages of one transaction; else it comes into the file."""
+    is_kept: bool = True
+    """Whether that transaction is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +144,15 @@ class Script:
     phases: Sequence[Phase]
     delivered: frozenset[str]
     """The subscriptions with sinks."""
+    topics: Mapping[str, str]
+    """The topics that are the sinks of some of them."""
     always: Mapping[str, str]
     """The subscriptions that are there from the beginning to the end."""
 
     @staticmethod
     def drawn(random: Random) -> Script:
         """A script for a few streams and subscriptions."""
-        streams = random.sample("sdjeabu", random.choice((1, 2, 2, 3)))
+        streams = random.sample("sdjeabukm", random.choice((1, 2, 2, 3)))
         possible = [name for name, (reads, _) in QUERIES.items() if {*reads} <= {*streams}]
         chosen = random.sample(possible, min(len(possible), random.randint(1, 5)))
         if "some" in chosen and random.random() < 0.6:
@@ -152,7 +173,10 @@ class Script:
         always = {
             name: text for name, text in workloads[0].items() if all(each.get(name) == text for each in workloads)
         }
-        return Script(phases, frozenset(name for name in chosen if random.random() < 0.7), always)
+        delivered = [name for name in chosen if random.random() < 0.7]
+        share = random.choice((0.0, 0.7))
+        topics = {name: random.choice(list(OUTLETS)) for name in delivered if random.random() < share}
+        return Script(phases, frozenset(delivered), topics, always)
 
 
 def _following(random: Random, before: Mapping[str, str], wanted: Mapping[str, str], fixed: set[str]) -> dict[str, str]:
@@ -179,8 +203,13 @@ def _mixed(random: Random, streams: Sequence[Sequence[Piece]]) -> list[Piece]:
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
-def sources(names: Sequence[str], inputs: Path, objects: Location | None, answers: Where) -> dict[str, Source]:
-    """The streams as a site declares them; `objects` is the folder in which the files of `s` are objects."""
+def sources(
+    names: Sequence[str], inputs: Path, objects: Location | None, answers: Where, *, in_files: bool
+) -> dict[str, Source]:
+    """The streams as a site declares them; `objects` is the folder in which the files of `s` are objects.
+
+    What comes into topics is in files, too, for those who are to read it there.
+    """
     files = Location.of(inputs) if objects is None else objects
     timed = {"time": ItemPath.parse("t"), "slack": Fraction(2)}
     known = {
@@ -192,8 +221,18 @@ def sources(names: Sequence[str], inputs: Path, objects: Location | None, answer
         "b": Source("b", inputs / "b", "lines", **timed),  # type: ignore[arg-type]  # a path and a fraction
         "u": Source("u", inputs / "u", "lines", time=ItemPath.parse("when"), updates=True),
         "x": Source("x", answers, "document", answer="some"),
+        "k": Source("k", inputs / "k-0", "lines"),
+        "m": Source("m", inputs / "m-0", "lines", more=(inputs / "m-1",), **timed),  # type: ignore[arg-type]
     }
+    for name, count in TOPICS.items() if not in_files else ():
+        topic = Topic.of(BROKERS, name, partitions=count, timestamps=False)
+        known[name] = replace(known[name], path=NO_PATH, more=(), topic=topic)
     return {name: known[name] for name in names}
+
+
+def outlet(name: str, topic: str) -> Kafka:
+    """The topic that is the sink of a subscription; some results have keys."""
+    return Kafka(BROKERS, topic, key="n" if name in ("some", "json", "kept") else None)
 
 
 def printed(text: str, streams: Mapping[str, Source]) -> str:
@@ -215,13 +254,19 @@ def _parts(name: str, random: Random, phases: int) -> list[list[Piece]]:
             return _cut(random, "j", "".join(_objects(random, count * phases)), phases)
         case "e":
             return _cut(random, "e", "".join(_evolving(random, count * phases)) + _LAST.format(""), phases)
-        case "a" | "b":
+        case "k":
+            return _transactions(random, "k", 0, list(_items(random, count * phases, _BAD[1:])), phases)
+        case "a" | "b" | "m":
             lines = list(_timed(random, count * phases))
             if name == "b":
                 return _cut(random, "b", "".join(lines) + _CLOSING, phases)
             dealt: tuple[list[str], list[str]] = [], []
             for line in lines:
                 random.choice(dealt).append(line)
+            if name == "m":
+                ends = _CLOSING.splitlines(keepends=True)
+                sent = [_transactions(random, "m", number, part + ends, phases) for number, part in enumerate(dealt)]
+                return [_mixed(random, parts) for parts in zip(*sent, strict=True)]
             found = [_cut(random, f"a-{number}", "".join(part) + _CLOSING, phases) for number, part in enumerate(dealt)]
             return [_mixed(random, parts) for parts in zip(*found, strict=True)]
         case _:
@@ -236,6 +281,21 @@ def _cut(random: Random, file: str, text: str, phases: int) -> list[list[Piece]]
     for start, end in pairwise(borders):
         cuts = sorted({start, end, *(random.randint(start, end) for _ in range(random.randint(0, 4)))})
         found.append([Piece(file, data[first:last]) for first, last in pairwise(cuts)])
+    return found
+
+
+def _transactions(random: Random, topic: str, partition: int, lines: Sequence[str], phases: int) -> list[list[Piece]]:
+    """Messages of a partition, in transactions; some of these are aborted, and come again."""
+    borders = [0, *sorted(random.randint(0, len(lines)) for _ in range(phases - 1)), len(lines)]
+    found: list[list[Piece]] = []
+    for start, end in pairwise(borders):
+        cuts = sorted({start, end, *(random.randint(start, end) for _ in range(random.randint(0, 4)))})
+        pieces = []
+        for first, last in pairwise(cuts):
+            data = "".join(lines[first:last]).encode()
+            aborted = [Piece(f"{topic}-{partition}", data, topic, is_kept=False)] if random.random() < 0.3 else []
+            pieces += [*aborted, Piece(f"{topic}-{partition}", data, topic)]
+        found.append(pieces)
     return found
 
 

@@ -20,6 +20,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from math import ceil
 from random import Random
 from threading import Semaphore, Thread, get_ident
 from typing import Any, Generic, TypeVar
@@ -71,6 +73,8 @@ class Fiber(Generic[T]):
         self.result: T | None = None
         self.until: Callable[[], bool] | None = None
         """What it waits for."""
+        self.deadline: float | None = None
+        """When it waits no longer, by the clock that only goes forwards."""
         self._world = world
         self._work = work
         self._turn = Semaphore(0)
@@ -83,7 +87,14 @@ class Fiber(Generic[T]):
             return False
         if not self.process.alive:
             return True
-        return not self.process.paused and (self.until is None or self.until())
+        if self.process.paused:
+            return False
+        return self.until is None or self.until() or self.is_late
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has waited as long as it wanted to."""
+        return self.deadline is not None and self._world.clock.monotonic() >= self.deadline
 
     def resume(self) -> None:
         """Let it go on; the caller waits for its own turn, or ends."""
@@ -189,13 +200,24 @@ class World:
         self._fibers.append(fiber)
         return fiber
 
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Let others go on until something holds."""
+    def wait(self, until: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Let others go on until something holds, or for so long; whether it holds.
+
+        Where all wait, the clock passes to the moment at which the first of them waits no longer.
+        """
         me = self.current
+        deadline = None if seconds is None else self.clock.monotonic() + seconds
         while not until():
-            me.until = until
+            if deadline is not None and self.clock.monotonic() >= deadline:
+                return False
+            me.until, me.deadline = until, deadline
             self._hand_on()
-            me.until = None
+            me.until = me.deadline = None
+        return True
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, and others go on."""
+        self.wait(lambda: False, seconds)
 
     def join(self, fiber: Fiber[T]) -> T:
         """Wait for the end of a fiber; gives its result, or raises its error."""
@@ -247,6 +269,9 @@ class World:
         """Who goes on: those who unwind at once, else anyone who can."""
         ready = [each for each in self._fibers if each.is_ready]
         if not ready:
+            self.clock.pass_to([each.deadline for each in self._fibers if each.deadline and not each.process.paused])
+            ready = [each for each in self._fibers if each.is_ready]
+        if not ready:
             waiting = [each.process.name for each in self._fibers]
             raise Deadlock(f"nobody can go on: {waiting}")
         dead = [each for each in ready if not each.process.alive]
@@ -272,6 +297,13 @@ class Clock:
         if self._jumpy and self._random.random() < 0.002:
             self._wall += self._random.choice((-1, 1)) * self._random.choice((10**6, 3_600 * 10**6, 10**13))
 
+    def pass_to(self, moments: Sequence[float]) -> None:
+        """Let time pass to the first of some moments, if there are any."""
+        if moments:
+            passed = max(0, ceil(min(moments) * 1_000_000) + 1 - self._passed)
+            self._wall += passed
+            self._passed += passed
+
     def time_ns(self) -> int:
         """What the clock on the wall shows, which may be set back."""
         return self._wall * 1_000
@@ -294,8 +326,10 @@ def threads_of(world: World) -> type:
     class FiberThread:
         """A thread, as far as production code uses one."""
 
-        def __init__(self, target: Callable[[], None], name: str = "", daemon: bool = False) -> None:
-            self._target = target
+        def __init__(
+            self, target: Callable[..., None], args: Sequence[Any] = (), name: str = "", daemon: bool = False
+        ) -> None:
+            self._target = partial(target, *args)
             self._fiber: Fiber[None] | None = None
 
         def start(self) -> None:
@@ -304,9 +338,81 @@ def threads_of(world: World) -> type:
         def join(self, timeout: float | None = None) -> None:
             if self._fiber is not None:
                 fiber = self._fiber
-                world.wait(lambda: fiber.done)
+                world.wait(lambda: fiber.done, timeout)
+
+        def is_alive(self) -> bool:
+            return self._fiber is not None and not self._fiber.done
 
     return FiberThread
+
+
+def conditions_of(world: World) -> type:
+    """The class of conditions in the world; nobody else goes on while one is held, since nothing there is a step."""
+
+    class FiberCondition:
+        """A condition, as far as production code uses one."""
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
+            return world.wait(predicate, timeout)
+
+        def notify_all(self) -> None:
+            pass
+
+    return FiberCondition
+
+
+def events_of(world: World) -> type:
+    """The class of events in the world."""
+
+    class FiberEvent:
+        """An event, as far as production code uses one."""
+
+        def __init__(self) -> None:
+            self._is_set = False
+
+        def set(self) -> None:
+            self._is_set = True
+
+        def is_set(self) -> bool:
+            return self._is_set
+
+        def wait(self, timeout: float) -> bool:
+            return world.wait(self.is_set, timeout)
+
+    return FiberEvent
+
+
+def futures_of(world: World) -> type:
+    """The class of futures in the world."""
+
+    class FiberFuture:
+        """What a fiber will have found."""
+
+        def __init__(self) -> None:
+            self._done = False
+            self._found: Any = None
+            self._error: BaseException | None = None
+
+        def set_result(self, found: Any) -> None:
+            self._done, self._found = True, found
+
+        def set_exception(self, error: BaseException) -> None:
+            self._done, self._error = True, error
+
+        def result(self, timeout: float) -> Any:
+            if not world.wait(lambda: self._done, timeout):
+                raise TimeoutError
+            if self._error is not None:
+                raise self._error
+            return self._found
+
+    return FiberFuture
 
 
 def pools_of(world: World) -> type:

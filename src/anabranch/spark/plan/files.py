@@ -119,7 +119,7 @@ class Plans:
         named = {path for file in kept for path in (file.path, *file.blocks)}
         for name in set(former) - set(retained):
             file = PlanFile.named(self.checkpoint.plans, name)
-            if file.path.exists():
+            if durable.exists(file.path):
                 left = [path.name for path in (*file.blocks, file.path) if path not in named]
                 durable.delete(file.path.parent, left)
 

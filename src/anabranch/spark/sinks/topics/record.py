@@ -82,11 +82,11 @@ class UpsertSnapshot:
 def identity_of(checkpoint: Checkpoint) -> str:
     """The name by which brokers know a site: it is made once, and is that of its checkpoint for good."""
     path = checkpoint.topics()
-    if not path.exists():
+    if not durable.exists(path):
         durable.replace(path, durable.sealed({"identity": uuid4().hex}))
     return f"anabranch-{durable.unsealed(path)['identity']}"
 
 
 def read_record(path: Location) -> TopicRecord:
     """The record of a cluster's topics; an empty one where there is none."""
-    return durable.read_record(TopicRecord, path) if path.exists() else TopicRecord()
+    return durable.read_record(TopicRecord, path) if durable.exists(path) else TopicRecord()

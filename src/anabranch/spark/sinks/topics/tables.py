@@ -63,7 +63,7 @@ class KeyedDisplay:
             self._length = self._age = 0
 
     def _kept(self, asked: Registration, epoch: int) -> UpsertSnapshot:
-        found = durable.read_record(UpsertSnapshot, self._path) if self._path.exists() else None
+        found = durable.read_record(UpsertSnapshot, self._path) if durable.exists(self._path) else None
         if found is not None and found.owner == asked.id and found.next <= epoch:
             return found
         return UpsertSnapshot(asked.id, asked.first, ShownKeys())
