@@ -33,7 +33,7 @@ class Asked:
             name: [elements(text, name) for text in ([given] if isinstance(given, str) else given)]
             for name, given in streams.items()
         }
-        self.query = check(parse(query), query, inputs=dict.fromkeys(streams)).query
+        self.query = check(parse(query), query, inputs=dict.fromkeys(streams), edited=tuple(streams)).query
         self.documents = {name: EditedDocument(implied_root("root")) for name in streams}
         self.dead: list[DeadLetter] = []
 

@@ -61,7 +61,9 @@ class Law:
     @staticmethod
     def of(case: Case, sources: list[Source]) -> Law:
         law = Law()
-        query = check(parse(case.query), case.query, inputs=dict.fromkeys(case.streams)).query
+        query = check(
+            parse(case.query), case.query, inputs=dict.fromkeys(case.streams), edited=tuple(case.streams)
+        ).query
         documents: dict[str, EditedDocument] = {}
         partitions: dict[str, list[list[StreamElement]]] = {}
         for source in sources:
@@ -90,7 +92,7 @@ def random_case(number: int, share: int = 1) -> Case | None:
     }
     query = Asking(Random(f"{share} {number}")).any_query(*names)
     try:
-        read = named(check(parse(query), query, inputs=dict.fromkeys(streams)).query)
+        read = named(check(parse(query), query, inputs=dict.fromkeys(streams), edited=tuple(streams)).query)
     except AnabranchError:
         return None
     return Case(query, {name: streams[name] for name in read}, timed=several)

@@ -225,6 +225,7 @@ def test_who_comes_late_has_its_first_whole_window(tmp_path: Path) -> None:
         "for $x in stream('s')/r/i group by $k := $x/v return (count($x), (max(stream('t')/r/i/v))#0)",
         "for $x in stream('s')/r/i let $n := (max(stream('t')/r/i/v))#0 group by $k := $x/v return $n",
         "count(stream('s')/r/i[v > (max(stream('s')/r/i/v))#1])",
+        "<o>{ (for $w in stream('s')/r/i|t diff 2| order by max($w/v) return <w>{ count($w) }</w>)#1 }</o>",
         "let $s := stream('s')/r return <o>{ for $x in $s/i order by $x/v return (max(stream('t')/r/i/v))#1 }</o>",
     ],
 )

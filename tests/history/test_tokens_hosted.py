@@ -42,7 +42,7 @@ def random_case(number: int) -> Case | None:
     }
     query = Asking(Random(f"tokens {number}")).any_query(*names)
     try:
-        read = named(check(parse(query), query, inputs=dict.fromkeys(streams)).query)
+        read = named(check(parse(query), query, inputs=dict.fromkeys(streams), edited=tuple(streams)).query)
     except AnabranchError:
         return None
     return Case(query, {name: streams[name] for name in read}, timed=several)

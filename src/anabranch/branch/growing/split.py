@@ -157,8 +157,13 @@ class GrowingSplitter(Splitter):
 
 
 def _looks_back(query: ast.Query) -> bool:
-    """Whether items are looked at as of the moments of their arrival: such rounds stand, and are not run anew."""
+    """Whether items are looked at as of the moments of their arrival: such rounds stand, and are not run anew.
+
+    What windows were at earlier moments, the law alone finds.
+    """
     found = list(parts(query))
+    if any(isinstance(each, ast.For) and each.window is not None for each in found) and histories_of(query):
+        return True
     lets = frozenset(each.variable for each in found if isinstance(each, ast.Let) and flows(each.value))
     functions = {each.name: each for each in query.functions}
     if any(remembers(each.body) for each in query.functions):
