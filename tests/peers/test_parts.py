@@ -24,6 +24,7 @@ from anabranch.kafka.transactions import write_once
 from anabranch.network.description import FolderLinks, Network, TopicLinks, read_network
 from anabranch.network.topology import line
 from anabranch.peers.carriers import FolderCarrier, Parcel
+from anabranch.peers.parts import ChangeInterrupted
 from anabranch.peers.running import RunningNetwork
 from anabranch.storage import Location
 from anabranch.storage.interface import Data
@@ -264,6 +265,29 @@ def test_a_folder_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.Mon
         is_away.clear()
         until(lambda: second.answer("items") == alone.answer("items"), first, second)
     assert sum("waiting for" in each for each in told) == sum("answers again" in each for each in told) == 1
+
+
+def test_a_part_is_stopped_before_its_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that plans looks for its orders first; stopped while it waits for them, it has not failed."""
+    stop = Event()
+
+    def begin(self: FolderCarrier) -> None:
+        stop.set()
+        raise OSError("the server does not answer")
+
+    monkeypatch.setattr(FolderCarrier, "begin", begin)
+    stream = photon_stream(tmp_path, "photons", "SP0")
+    (tmp_path / "photons").mkdir()
+    network = through_folder(network_of(line(2), [stream], "widening", [("items", ITEMS, "SP1")]), tmp_path / "between")
+    running = RunningNetwork(
+        network,
+        tmp_path / "part",
+        runner=lambda name, where: BareRunner(where, Random(3), (1_500,)),
+        here=["SP0"],
+        wanted=lambda: not stop.is_set(),
+    )
+    with pytest.raises(ChangeInterrupted):
+        running.__enter__()
 
 
 def test_a_second_run_over_a_folder(tmp_path: Path) -> None:

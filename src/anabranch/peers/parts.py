@@ -164,7 +164,12 @@ class NetworkPart:
 
     def catch_up(self) -> None:
         """Carry out what earlier runs of the leader have published and may not have carried out."""
-        for number, data in self.transport.published(self.done.number).items():
+        try:
+            published = self.transport.published(self.done.number)
+        except Exception:
+            self.check()  # one that is stopped meanwhile has not failed
+            raise
+        for number, data in published.items():
             order = self._read(data)
             assert order is not None, "the leader has described all that it has published"
             self._carry_out(number, order)
