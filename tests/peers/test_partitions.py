@@ -18,7 +18,7 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from mass import Mass
 from peers.test_evolving import DOUBLED, SELECT, items
-from peers.test_kinds_in_parts import check, some_path, some_query
+from peers.test_kinds_in_parts import check, some_query
 from peers.working import Alone, GrowingStream, bare_network, network_of
 
 SUMS = 'for $w in stream("s")/root/i[v >= 60]|t diff 10| return <o>{ sum($w/v) }</o>'
@@ -106,17 +106,17 @@ def test_why_windows_are_made_where_they_are_asked_for(tmp_path: Path) -> None:
 
 def some_of_all(random: Random, names: Sequence[str]) -> str:
     """A query of any kind."""
-    path = some_path(random, names)
+    first, second = (f'stream("{random.choice(names)}")/root/i' + random.choice(("", '[k = "1"]')) for _ in range(2))
     match random.randrange(8):
         case 0:
-            return f"for $x in {path} where $x/w >= 2 return <o>{{ $x/v, $x/t }}</o>"
+            return f"for $x in {first} where $x/w >= 2 return <o>{{ $x/v, $x/t }}</o>"
         case 1:
-            return f"for $w in {path}|t diff 10 step 5| return <o>{{ $w/v, count($w) }}</o>"
+            return f"for $w in {first}|t diff 10 step 5| return <o>{{ $w/v, count($w) }}</o>"
         case 2:
-            return f"for $w in {path}|count 3| return <o>{{ $w/v, $w/t }}</o>"
+            return f"for $w in {first}|count 3| return <o>{{ $w/v, $w/t }}</o>"
         case 3:
             near = "$x/t >= $y/t - 2 and $x/t <= $y/t + 1 and $x/v >= $y/v"
-            return f"for $x in {path}, $y in {some_path(random, names)} where {near} return <p>{{ $x/v, $y/t }}</p>"
+            return f"for $x in {first}, $y in {second} where {near} return <p>{{ $x/v, $y/t }}</p>"
         case _:
             return some_query(random, names)
 

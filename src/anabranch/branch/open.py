@@ -219,7 +219,10 @@ class FlowingBranch(Merged):
         self._shelf.ends = ends
         loads = self._operator.loads() if self._room < math.inf else ()
         held = {asker.key: count for askers, count in loads for asker in askers}
+        oldest = min((each.kept.number for each in self._operator.held()), default=math.inf)
         for asker in self._askers:
+            if asker.latest is not None and oldest < asker.latest:
+                continue  # what it sends tells which items came before an event, by numbers of this branch alone
             if asker.key in keys and (future := self._operator.future(asker)) != NEVER:
                 taken = asker.answers.save(), held.get(asker.key)  # what caps count (LAWS 2.9)
                 found[asker.key] = digest(asker.key, future, taken, self._merge.now)

@@ -3,6 +3,8 @@
 A *flow* is a stream as registered at a super-peer, or the stream that a super-peer makes of another flow and sends to a
 neighbour, or the tuples of a join that a peer makes of several.
 It can be read where it is made and where it goes.
+A flow may also come to be *kept*: it goes over no link any more, and its readers get, under its name, what another flow
+brings to their peer (`planner.py`).
 So a stream that goes a long way is a chain of flows, one for each link, and each link carries only what is needed
 behind it; where two flows are made of one, the stream forks.
 A flow that equals its input is a *copy*, and costs its peer little.
@@ -44,7 +46,7 @@ class Flow:
     form: Form
     at: str
     before: str | None = None
-    """The neighbour that makes and sends it; None where it is registered, or joined, where it is read."""
+    """The neighbour that makes and sends it; None where it is registered, or joined, where it is read; `at` if kept."""
     inputs: tuple[str, ...] = ()
     """The flows it is made of, at the peer that makes it."""
 
@@ -52,6 +54,11 @@ class Flow:
     def made_at(self) -> str:
         """The super-peer that makes it."""
         return self.before or self.at
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is a copy of another flow at the peer where both are read."""
+        return self.before == self.at
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -101,6 +108,11 @@ class Catalogue:
     @property
     def hops(self) -> Iterator[Flow]:
         """The flows that go over a link: the arrows of the paper's figure 1."""
+        return (each for each in self.logged if not each.is_kept)
+
+    @property
+    def logged(self) -> Iterator[Flow]:
+        """The flows that have a log, from which they are read: those that go over a link, and those that are kept."""
         return (each for each in self.flows.values() if each.before is not None)
 
     def is_copy(self, flow: Flow) -> bool:
@@ -128,6 +140,18 @@ class Catalogue:
     def above(self, name: str) -> tuple[str, ...]:
         """All flows that a flow is made of, directly or not."""
         return _all_from(name, lambda each: self.flows[each].inputs)[1:]
+
+    def way(self, flow: Flow) -> list[Flow]:
+        """A flow and what it is a copy of, from the first on, which is made of something else."""
+        found = [flow]
+        while found[0].inputs and self.is_copy(found[0]):
+            found.insert(0, self.flows[found[0].inputs[0]])
+        return found
+
+    def copies(self, name: str) -> tuple[Flow, ...]:
+        """A flow and all copies of it, and of these."""
+        found = _all_from(name, lambda each: (reader.name for reader in self.readers[each] if self.is_copy(reader)))
+        return tuple(self.flows[each] for each in found)
 
     def downwards(self) -> list[Flow]:
         """The flows, each after its inputs."""
@@ -291,4 +315,5 @@ def step_text(step: Step) -> str:
 
 
 def _where(flow: Flow) -> str:
-    return f"{flow.name} from {flow.before} to {flow.at}" if flow.before else f"{flow.name} at {flow.at}"
+    goes = flow.before and not flow.is_kept
+    return f"{flow.name} from {flow.before} to {flow.at}" if goes else f"{flow.name} at {flow.at}"

@@ -193,7 +193,8 @@ def peer_works(catalogue: Catalogue, peer: str) -> Iterator[str]:
         if not flow.inputs:
             yield f"has {flow.name}"
         elif catalogue.is_copy(flow):
-            yield f"hands {flow.inputs[0]} on as {flow.name}"
+            verb, on = ("reads", "") if flow.is_kept else ("hands", " on")
+            yield f"{verb} {flow.inputs[0]}{on} as {flow.name}"
         else:
             yield f"{'joins' if catalogue.is_join(flow) else 'makes'} {flow.name} of {' and '.join(flow.inputs)}"
     for each in catalogue.subscriptions.values():

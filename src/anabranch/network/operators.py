@@ -55,13 +55,14 @@ def arriving(catalogue: Catalogue, reader: Flow | Subscription) -> tuple[str, ..
 
     A plan may make one flow from another that the same peer makes; to avoid reading what it has just written, the peer
     makes it from these, which have all that is needed, too.
+    A flow that is kept is read as it stands.
     """
     place = reader.made_at if isinstance(reader, Flow) else reader.at
 
     def behind(names: tuple[str, ...]) -> Iterator[str]:
         for name in names:
             flow = catalogue.flows[name]
-            if flow.inputs and flow.made_at == place:
+            if flow.inputs and flow.made_at == place and not flow.is_kept:
                 yield from behind(flow.inputs)
             else:
                 yield name

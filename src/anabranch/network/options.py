@@ -11,6 +11,11 @@ Anchors are tried from the nearest on, the registered stream first, so that ther
 For a join, whose inputs are priced at every peer, an anchor is skipped where its new flows alone would cost more than
 the best so far.
 
+Windows and tuples that have begun serve only those who began with them (LAWS 3.6).
+A newcomer may *go along* with them: the same is made once more, from the newcomer's beginning, and takes the same way,
+until both are the same; then there is one again (`Planner.shared`).
+So that is priced like reading them.
+
 A price is the bytes per second on links, and, weighted, the bytes per second that operators read on peers.
 A flow has a fixed price however little it carries, for it is a log of its own, with files in every epoch.
 A change is priced by the flows that it affects and their readers, not by the whole network again.
@@ -19,7 +24,7 @@ A change is priced by the flows that it affects and their readers, not by the wh
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -143,7 +148,7 @@ class Options:
     number: int
     """The number of the next flow."""
     begun: Collection[str] = ()
-    """The flows that have begun: those with state (windows, tuples) are neither changed nor shared any more."""
+    """The flows that have begun: those with state (windows, tuples) are not changed any more, nor read by others."""
     fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
     """The inputs of a join on the way."""
     _widenings: dict[tuple[str, Form], dict[str, Form] | None] = field(default_factory=dict)
@@ -162,6 +167,8 @@ class Options:
         if len(need.inputs) == 1 and need.join is None:
             for brought in self._bring(need.inputs[0], at, everything=True):
                 yield self._together([brought], at, need)
+            if need.inputs[0].window is not None:
+                yield from self._alongside(need.inputs[0], at)
             return
         yield self._together([self._best(each, at) for each in need.inputs], at, need)
         if need.join is None:
@@ -171,6 +178,7 @@ class Options:
                 changes = self._widening(flow.name, need.join)
                 if changes is not None:
                     yield self._onwards(flow, changes, need.join, at)
+        yield from self._alongside(need.join, at)
         for peer in self.topology.peers:
             if peer != at and not self.is_late():
                 yield self._joined([self._best(each, peer) for each in need.inputs], peer, need.join, at)
@@ -239,13 +247,7 @@ class Options:
         steps: list[tuple[str | None, str]] = list(pairwise(route))
         if not anchor.inputs and steps and self.strategy != "shipping":
             steps.insert(0, (None, place))
-        made: list[Flow] = []
-        before = anchor.name
-        first = self.number if number is None else number
-        for count, (one, two) in enumerate(steps):
-            made.append(Flow(f"{'+'.join(dict.fromkeys(anchor.streams))}.{first + count}", form, two, one, (before,)))
-            before = made[-1].name
-        return tuple(made)
+        return _row((anchor.name,), form, steps, self.number if number is None else number)
 
     def _priced(self, changes: Mapping[str, Form], added: tuple[Flow, ...], reads: tuple[str, ...], at: str) -> Price:
         asking = Subscription("", at, at, "", QueryNeeds(()), reads)
@@ -308,6 +310,26 @@ class Options:
         words = _words(_Brought(flow, place, changes, added, price))
         return Option(f"joined already: {words}", (flow.name,), changes, added, reads, price, shares=True)
 
+    def _alongside(self, form: Form, at: str) -> Iterator[Option]:
+        """Make begun windows or tuples once more from here on, and take their way, up to some peer on it."""
+        begun = (each for each in self.catalogue.flows.values() if each.name in self.begun and not is_loose(each))
+        for flow in begun if self.strategy != "shipping" else ():
+            way = self.catalogue.way(flow)
+            if not provides(flow.form, form) or flow.at == way[0].made_at or any(each.is_kept for each in way):
+                continue
+            if not all(is_loose(self.catalogue.flows[each]) for each in way[0].inputs):
+                continue  # made of others that have begun
+            behind = self._chain(flow, flow.at, flow.form, at)
+            price = self._priced({}, behind, (behind[-1].name if behind else flow.name,), at)
+            hops = [(each.before, each.at) for each in (*way, *behind) if each.before]
+            on_it = [one for one, two in pairwise(hops) if one[1] == two[0]]  # others are read where they are made
+            steps = [(None, way[0].made_at), *on_it, hops[-1]]
+            added = _row(way[0].inputs, flow.form, steps, self.number)
+            words = f"{flow.name} at {flow.at}, from here on"
+            if behind:
+                words += f", then {' - '.join((flow.at, *(each.at for each in behind)))}"
+            yield Option(words, (flow.name,), {}, added, (added[-1].name,), price, shares=True)
+
     def _share(self, brought: list[_Brought]) -> bool:
         return self.strategy != "shipping" and all(
             each.anchor.inputs or (not each.added and self.catalogue.is_read(each.anchor.name)) for each in brought
@@ -333,6 +355,16 @@ class Options:
 def is_loose(flow: Flow) -> bool:
     """Whether a flow is stateless, so that it may be changed under its readers, and read by later subscriptions."""
     return not isinstance(flow.form, PropertyForest) and flow.form.window is None
+
+
+def _row(inputs: tuple[str, ...], form: Form, steps: Iterable[tuple[str | None, str]], number: int) -> tuple[Flow, ...]:
+    """New flows, each made of the one before it; `steps` are where each comes from and goes to."""
+    streams = form.streams if isinstance(form, PropertyForest) else (form.stream,)
+    made: list[Flow] = []
+    for count, (one, two) in enumerate(steps):
+        made.append(Flow(f"{'+'.join(dict.fromkeys(streams))}.{number + count}", form, two, one, inputs))
+        inputs = (made[-1].name,)
+    return tuple(made)
 
 
 def _words(brought: _Brought) -> str:

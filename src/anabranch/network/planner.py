@@ -11,6 +11,7 @@ Then subscriptions with a flow of their own are planned again, if that makes the
 registration does not decide for ever.
 A subscription that ends frees what only it needed, and the flows that it shared are narrowed to what is still needed
 (section 4), except windows and joins that have begun.
+Where these are made once more for somebody who came later, they become one when both carry the same (`shared`).
 
 Only this class holds a catalogue; each change is returned as a `Decision`, with the steps to it.
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from anabranch.errors import UsageError, did_you_mean
@@ -86,8 +87,8 @@ class Planner:
         self.edited: frozenset[str] = frozenset()
         """The streams of updates."""
         self.begun: frozenset[str] = frozenset()
-        """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
-        and while there are any, a subscription is not moved to other flows."""
+        """The flows that have begun: of these, windows and joins on the way are not changed any more, and serve no
+        others; and while there are any, a subscription is not moved to other flows."""
         self.functions: tuple[str, ...] = ()
         """The functions of modules that queries may call."""
         self.evolved: frozenset[str] = frozenset()
@@ -162,6 +163,13 @@ class Planner:
         seconds = self._clock() - begun
         changes = steps(old, self.catalogue)
         return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, moved=moved)
+
+    def take_up(self, has_read: bool, evolved: Iterable[str], alike: Iterable[Collection[str]]) -> None:
+        """Go on where everything is read: whether anything was, the streams that have evolved, and flows that carry
+        the same from here on."""
+        self.begun = frozenset(self.catalogue.flows if has_read else ())
+        self.evolved = frozenset(evolved)
+        self.catalogue = self.shared(alike)
 
     def resume(self, catalogue: Catalogue, number: int) -> None:
         """Continue with a catalogue that is in force; `number` is the largest number of a flow so far."""
@@ -274,6 +282,28 @@ class Planner:
         flows = {name: each for name, each in catalogue.flows.items() if name not in gone}
         return Catalogue(flows, catalogue.subscriptions)
 
+    # --- becoming one ---------------------------------------------------------------------------------------
+
+    def shared(self, alike: Iterable[Collection[str]]) -> Catalogue:
+        """The catalogue in which flows that carry the same from now on are one, wherever several of them arrive.
+
+        Those that are `alike` are made at one peer.
+        At each peer the first that arrives is read, under the names of the others, too: their readers have begun with
+        them and go on.
+        """
+        catalogue = self.catalogue
+        for names in alike if self.strategy != "shipping" else ():
+            there: dict[str, str] = {}
+            for name in sorted(names, key=list(catalogue.flows).index):
+                for flow in (each for each in catalogue.copies(name) if not each.is_kept):
+                    first = there.setdefault(flow.at, flow.name)
+                    if first != flow.name:
+                        catalogue = _kept(catalogue, catalogue.flows[flow.name], first)
+        if catalogue is self.catalogue:
+            return catalogue
+        ordered = {each.name: each for each in catalogue.downwards()}
+        return Catalogue(ordered, catalogue.subscriptions).without(())
+
     # --- narrowing ------------------------------------------------------------------------------------------
 
     def narrow(self, names: set[str]) -> tuple[str, ...]:
@@ -308,6 +338,23 @@ class Planner:
         for each in forms[1:]:
             merged = None if merged is None else widened(merged, each)
         return merged
+
+
+def _kept(catalogue: Catalogue, flow: Flow, other: str) -> Catalogue:
+    """The catalogue in which a flow is kept, as a copy of another one that comes to the same peer.
+
+    Who read it where it was made reads what it was made of, which is the same.
+    """
+
+    def behind(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(new for name in names for new in (flow.inputs if name == flow.name else (name,))))
+
+    made = (each for each in catalogue.readers[flow.name] if each.made_at != flow.at)
+    asked = (each for each in catalogue.answered[flow.name] if each.at != flow.at)
+    return catalogue.changed(
+        (replace(flow, before=flow.at, inputs=(other,)), *(replace(each, inputs=behind(each.inputs)) for each in made)),
+        [replace(each, reads=behind(each.reads)) for each in asked],
+    )
 
 
 def _number_behind(streams: Iterable[str]) -> int:

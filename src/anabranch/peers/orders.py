@@ -55,6 +55,8 @@ class ReadSoFar:
     """The streams that come in there and have had accents or punctuations."""
     has_read: bool = False
     """Whether anything was read at all."""
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Flows of windows or tuples that carry the same from here on."""
 
     @staticmethod
     def together(parts: Iterable[ReadSoFar]) -> ReadSoFar:
@@ -65,6 +67,7 @@ class ReadSoFar:
             frozenset(name for each in every for name in each.begun),
             frozenset(name for each in every for name in each.evolved),
             any(each.has_read for each in every),
+            tuple(names for each in every for names in each.alike),
         )
 
 

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from anabranch.law.calls import PythonFunction
 from anabranch.peers.links import Link
-from anabranch.peers.programs import PeerProgram
+from anabranch.peers.programs import FLOW_PREFIX, PeerProgram
 from anabranch.peers.sending import Sender
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
@@ -36,6 +36,7 @@ from anabranch.spark.hosts.local_host import LocalHost
 from anabranch.spark.hosts.spark_host import SparkHost, pool_of
 from anabranch.spark.hosts.streamed import PoolUsage, StreamedTrunk
 from anabranch.spark.intake.folders import listing
+from anabranch.spark.plan.joining import served_alike
 from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, start_session
 from anabranch.stream.reading.documents import DocumentSource
@@ -200,7 +201,8 @@ class Peer:
         begun = thread_time()
         for flow, source in self.program.handed_on:
             for size in link(flow).hand_on(link(source), self.plan):
-                self.sender.note(flow, size, 0)
+                if flow not in self.program.kept:
+                    self.sender.note(flow, size, 0)
                 found = True
         self.sending_s += thread_time() - begun
         return found
@@ -221,6 +223,14 @@ class Peer:
     def log(self) -> AnswerLog:
         """The log of its answers."""
         return AnswerLog(self.runner.checkpoint)
+
+    def alike(self) -> list[tuple[str, ...]]:
+        """The flows with results that carry the same from here on; everything read was sent."""
+        made = [each for each in self.program.made if each.kind == "results"]
+        if len({each.text for each in made}) == len(made):
+            return []
+        found = served_alike(self.runner.checkpoint, {FLOW_PREFIX + each.flow: each.flow for each in made})
+        return [names for names in found if len(names) > 1]
 
     def last(self) -> Manifest | None:
         """The manifest of its newest epoch."""

@@ -111,6 +111,8 @@ class PeerProgram:
     made: list[MadeFlow] = field(default_factory=list)
     handed_on: list[tuple[str, str]] = field(default_factory=list)
     """Flows that are handed on, each with its original."""
+    kept: set[str] = field(default_factory=set)
+    """Those of them that stay where they are."""
     courses: dict[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     in_turn: bool = False
     """Whether times of arrival at this peer matter: a stream without declared time comes in, or is queried, here."""
@@ -180,11 +182,12 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     for flow in catalogue.flows.values():
         if not flow.inputs:
             reads(flow.at, (flow.name,))
-    for flow in catalogue.hops:
+    for flow in catalogue.logged:
         peer, given = flow.made_at, arriving(catalogue, flow)
         match operator(catalogue, flow, given):
             case HandOn() if catalogue.flows[given[0]].before is not None:
                 made[peer].handed_on.append((flow.name, given[0]))
+                made[peer].kept |= {flow.name} if flow.is_kept else set()
                 continue
             case HandOn():
                 found = MadeFlow(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")

@@ -410,8 +410,7 @@ class RunningNetwork:
         """
         with self._changing(), self._team.quiet():
             read = self._team.everyone()
-            self.planner.begun = frozenset(self.catalogue.flows if read.has_read else ())
-            self.planner.evolved = frozenset(read.evolved)
+            self.planner.take_up(read.has_read, read.evolved, read.alike)
             self._deciding = True
             try:
                 yield
@@ -466,10 +465,10 @@ class RunningNetwork:
                 with self._turn:
                     if self._part is not None and not self._part.leads:
                         self._part.follow()
-                    if self._team.by_itself:
-                        self._team.pass_on(committed)
-                    else:
-                        self._team.round()
+                    is_new = self._team.advance(committed)
+                leads = self._part is None or self._part.leads
+                if leads and is_new and self.planner.shared(self._team.alike()) is not self.catalogue:
+                    self.drain()  # flows that have come to carry the same become one
         except ChangeInterrupted:
             """The change is finished at the next start."""
         except Exception as error:

@@ -90,7 +90,12 @@ class Team:
             tuple(name for name, found in known if name in found.begun),
             tuple(name for name, found in known if name in found.evolution),
             any(each is not None for each in last.values()),
+            self.alike(),
         )
+
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """The flows of windows or tuples that are made here, and carry the same from here on."""
+        return tuple(names for peer in self.peers.values() for names in peer.alike())
 
     def drain(self) -> None:
         """Run peers until nothing is left to read anywhere."""
@@ -173,12 +178,15 @@ class Team:
             peer.send()
         self._hand_on_all(made)
 
-    def advance(self) -> None:
-        """Let the peers read on."""
-        if self.by_itself:
-            self.pass_on(self.peers)
-        else:
-            self.round()
+    def advance(self, committed: Collection[str] | None = None) -> bool:
+        """Let the peers read on; where they do so by themselves, send what some, or all, of them have committed.
+
+        Gives whether there may be anything new.
+        """
+        if not self.by_itself:
+            return self.round()
+        self.pass_on(self.peers if committed is None else committed)
+        return committed is None or bool(committed)
 
     def stop(self) -> None:
         """Trigger no more epochs."""
@@ -306,7 +314,7 @@ class Team:
             return  # it is in force
         planned.save(self.record)
         self.planned, self._told = planned, frozenset(missed)
-        for flow in planned.now.hops:
+        for flow in planned.now.logged:
             self._sources.link(flow).make()
             if flow.name in missed:
                 self._tell_missed(flow, planned.number)
@@ -316,7 +324,7 @@ class Team:
         """Let peers read what they have missed of the flows that are new to them, as far as it has come."""
         if self.planned.before is None:
             return
-        new, links = self._programs(self.planned.now), {each.name: each for each in self.planned.now.hops}
+        new, links = self._programs(self.planned.now), {each.name: each for each in self.planned.now.logged}
         for name, peer in self.peers.items():
             behind = {
                 each
@@ -339,8 +347,10 @@ class Team:
         self._want(planned.now, planned.number, before)
         self.planned = replace(planned, before=None, streams=self._read_in(planned.now))
         self.planned.save(self.record)
-        for flow in before.hops:
-            if flow.name not in planned.now.flows:
+        for flow in before.logged:
+            now = planned.now.flows.get(flow.name)
+            is_elsewhere = now is not None and not {now.made_at, now.at} & self.peers.keys()
+            if now is None or (is_elsewhere and flow.made_at in self.peers):
                 self._sources.link(flow).remove()
         for name in self._told:
             self._outbox(planned.now.flows[name]).remove()
@@ -355,7 +365,7 @@ class Team:
         leaving: list[OutgoingLink] = []
         coming: dict[str, dict[str, Link]] = {}
         plans = [each for each in (self.planned.before, self.planned.now) if each is not None]
-        for flow in {each.name: each for plan in plans for each in plan.hops}.values():
+        for flow in {each.name: each for plan in plans for each in plan.logged}.values():
             link = self._sources.link(flow)
             if flow.made_at in self.peers and flow.at not in self.peers:
                 leaving.append(OutgoingLink(flow.name, link, channel(flow.made_at, flow.at)))

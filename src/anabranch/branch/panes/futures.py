@@ -26,8 +26,10 @@ from anabranch.columnar.panes.rows import MOST_PANES, Rows
 def future_of(plan: PanePlan, state: PaneState, progress: WindowProgress) -> str:
     """The future of a branch with this state; `NEVER` where it cannot be compared, or not yet."""
     query, meta = plan.query, state.meta
-    if plan.sending is not None or (query.is_timed and progress.now is None):
+    if query.is_timed and progress.now is None:
         return NEVER
+    if plan.sending is not None and not query.is_timed:
+        return NEVER  # they are sent with their numbers, which count from the subscription's start
     if meta["over"] is not None or meta.get("crowded") is not None:
         return NEVER  # it ends soon, and what it does not need for that it has dropped
     if query.is_session:
@@ -51,7 +53,8 @@ def future_of(plan: PanePlan, state: PaneState, progress: WindowProgress) -> str
     else:
         where, base = meta["arrived"] - first * int(query.panes.width), first
     rows = _rows(state, state.rows.at(is_used), base)
-    return NEVER if rows is None else digest(where, meta["answers"], rows, sorted(odd, key=json.dumps))
+    told = [meta.get("told"), meta.get("passes")]  # of windows that are sent: the marks before them
+    return NEVER if rows is None else digest(where, told, meta["answers"], rows, sorted(odd, key=json.dumps))
 
 
 def _sessions(plan: PanePlan, state: PaneState, progress: WindowProgress) -> str:

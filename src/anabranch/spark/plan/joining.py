@@ -9,8 +9,9 @@ Each shard gives the *futures* of queries that several branches answer (`branch/
 them: so who joins whom follows from the last epoch, and an epoch that is run again after a crash finds the same.
 What a branch has followed of the evolution of its streams is compared here, by their logs.
 
-Not compared are displays, which show what was there when they began; what is sent to other peers; answers that are
-recorded with their moments; and queries that wait for the end.
+Not compared are displays, which show what was there when they began; answers that are recorded with their moments; and
+queries that wait for the end.
+What is made of windows or tuples that come from other peers is not compared either; whoever makes these here is.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.views import KnownLog, known_log
 from anabranch.spark.plan.branches import twins_like
 from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import read_query
 from anabranch.spark.plan.kinds.kind import Functions, QueryContext
 from anabranch.storage import Location
@@ -37,6 +40,19 @@ def joined(plan: Plan, last: Manifest, evolution: Location, functions: Functions
     if not moved:
         return plan
     return replace(plan, subscriptions=tuple(moved.get(each.id, each) for each in plan.subscriptions))
+
+
+def served_alike(checkpoint: Checkpoint, names: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Some subscriptions, by what they are called here, in groups that answer alike behind the newest epoch."""
+    last, plan = Manifests(checkpoint.manifests).newest(), Plans(checkpoint).newest()
+    if last is None or plan is None:
+        return []
+    over = plan.ended.keys() | last.aborted.keys()
+    asked = [each for each in plan.subscriptions if each.name in names and each.id not in over]
+    found: dict[int, list[str]] = {}
+    for each in joined(replace(plan, subscriptions=tuple(asked)), last, checkpoint.evolution, ()).subscriptions:
+        found.setdefault(each.branch, []).append(names[each.name])
+    return [tuple(each) for each in found.values()]
 
 
 def _equal_futures(plan: Plan, last: Manifest) -> dict[str, list[int]]:
