@@ -24,6 +24,8 @@ from anabranch.engine.finite import answering
 from anabranch.engine.inputs import Inputs
 from anabranch.engine.preparing import prepare
 from anabranch.running import committed
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
 from papers import Q4
@@ -31,6 +33,8 @@ from sockets import listening_addresses, own_processes
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 LOOPBACK = "127.0.0.1"
+OTHER_LOOPBACK = "127.0.0.2"
+"""Spark begins no task a second time on the machine that has it, and knows machines by their addresses."""
 PATIENCE = 60.0
 
 
@@ -39,7 +43,7 @@ def service(arguments: Sequence[str], log: Path) -> Iterator[None]:
     """One of Spark's own services, on loopback, from here to the end."""
     environment = {
         **os.environ,
-        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_LOCAL_IP": arguments[arguments.index("--host") + 1],
         "SPARK_LOCAL_DIRS": str(log.parent),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
@@ -67,23 +71,23 @@ def said(log: Path, pattern: str, times: int = 1) -> str:
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A master and two workers of one core each; gives the master's address."""
+    """A master and two workers of one core each, which have addresses of their own; gives the master's."""
     folder = tmp_path_factory.mktemp("cluster")
     with ExitStack() as held:
         log = folder / "master.log"
-        here = ["--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
-        held.enter_context(service(["org.apache.spark.deploy.master.Master", *here], log))
+        ports = ["--port", "0", "--webui-port", "0"]
+        held.enter_context(service(["org.apache.spark.deploy.master.Master", "--host", LOOPBACK, *ports], log))
         master = said(log, rf"Starting Spark master at (spark://{LOOPBACK}:\d+)")
         size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work")]
-        for number in range(2):
-            worker = ["org.apache.spark.deploy.worker.Worker", master, *here, *size]
+        for number, host in enumerate((LOOPBACK, OTHER_LOOPBACK)):
+            worker = ["org.apache.spark.deploy.worker.Worker", master, "--host", host, *ports, *size]
             held.enter_context(service(worker, folder / f"worker-{number}.log"))
         said(log, "Registering worker", times=2)
         yield master
 
 
 @contextmanager
-def engine_on(master: str, log: Path, *arguments: Path) -> Iterator[dict[str, object]]:
+def engine_on(master: str, log: Path, *arguments: Path | str) -> Iterator[dict[str, object]]:
     """What `on_cluster.py` found; it is still there until the end."""
     script = Path(__file__).with_name("on_cluster.py")
     with (
@@ -143,9 +147,33 @@ def test_an_executor_that_is_lost_in_the_middle_shows_in_no_answer(tmp_path: Pat
     inputs = Inputs([Source("photons", stream, root="photons")])
     with answering([prepare("vela", Q4, inputs, "reference")], inputs) as run:
         expected = "".join(run.answers["vela"])
-    with engine_on(master, tmp_path / "engine.log", stream, query, tmp_path / "state", note) as found:
+    with engine_on(master, tmp_path / "engine.log", stream, query, tmp_path / "state", note, "lost") as found:
         assert found["answer"] == expected
         assert not Path(f"/proc/{note.read_text()}").exists(), "the executor is gone"
+
+
+@pytest.mark.kills
+@pytest.mark.spark
+def test_a_task_that_is_speculated_counts_once(tmp_path: Path, master: str) -> None:
+    """Spark begins a slow task again on the other executor, which does it first; the slow one does it, too.
+
+    The answer is the law's, so nothing is doubled, and what the slow attempt has written is not in the checkpoint.
+    """
+    faulthandler.cancel_dump_traceback_later()
+    stream, query, note = tmp_path / "photons", tmp_path / "vela.xq", tmp_path / "task"
+    stream.write_text("".join(photon.strip() + " " * 1_000 + "\n" for photon in photons(3_000, seed=3)))
+    query.write_text(Q4)
+    inputs = Inputs([Source("photons", stream, root="photons")])
+    with answering([prepare("vela", Q4, inputs, "reference")], inputs) as run:
+        expected = "".join(run.answers["vela"])
+    with engine_on(master, tmp_path / "engine.log", stream, query, tmp_path / "state", note, "slow") as found:
+        assert found["answer"] == expected
+        assert Path(f"{note}.twin").read_text() == note.read_text()
+    manifests = Manifests(Checkpoint.open(tmp_path / "state").manifests)
+    named = {each.name for manifest in manifests.since(0) for each in manifest.segments}
+    assert named, "there are answers"
+    folder = tmp_path / "state" / "segments"
+    assert {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()} == named
 
 
 MODULE = """\

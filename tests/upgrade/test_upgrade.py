@@ -7,12 +7,14 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from anabranch.errors import StateError
 from anabranch.running import run as run_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
 from upgrade.site import HERE, QUERIES, UNREAD, declare, grow, run, shown
 
 READ = ("5",)
@@ -85,6 +87,34 @@ def test_a_running_site_goes_on_with_this_release(version: str, tmp_path: Path) 
         found = [log.answer(registered).text() for log in answers if (registered := log.subscription(name))]
         assert len(found) == 2
         assert found[0] == found[1] != ""
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("version", READ)
+def test_a_running_site_goes_on_with_this_release_on_spark(version: str, spark: SparkSession, tmp_path: Path) -> None:
+    """The release before is stopped with more to read; this one goes on, is stopped in its turn, and goes on again.
+
+    Sinks are those of a site that one release has read in one run without Spark; no epoch of the old one is run again.
+    """
+    old, new = tmp_path / "old", tmp_path / "new"
+    with tarfile.open(HERE / "running" / f"{version}.tar.gz") as tar:
+        tar.extractall(old, filter="data")
+    manifests = Manifests(Checkpoint.open(old / "state").manifests)
+    before, files = manifests.newest(), contents(old / "state" / "manifest")
+    assert before is not None
+    run_site(old / "SITE.toml", once=True)
+    following = manifests.newest()
+    assert following is not None
+    assert following.epoch > before.epoch
+    assert following.run > before.run
+    assert files.items() <= contents(old / "state" / "manifest").items()
+    grow(old, 30 + UNREAD, 60)
+    run_site(old / "SITE.toml", once=True)
+    new.mkdir()
+    grow(new, 0, 60)
+    run_site(declare(new), once=True, local=True)
+    assert shown(old) == shown(new)
+    assert all(shown(new).values())
 
 
 def test_a_checkpoint_of_a_later_release(tmp_path: Path) -> None:
