@@ -47,7 +47,7 @@ from anabranch.language.checks.unbounded import flowing_fors
 from anabranch.language.equalities import tied_by_keys
 from anabranch.language.intervals import bounded
 from anabranch.language.objects import JSON
-from anabranch.language.rewrite import parts
+from anabranch.language.rewrite import parts, rebuild
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
 from anabranch.network.json_needs import with_members
@@ -408,8 +408,17 @@ def depends_on_time(need: QueryNeeds) -> bool:
 def _joins_by_time(need: QueryNeeds) -> bool:
     """Whether a query has an interval join."""
     return need.kind == "interval" or any(
-        bounded(each.where, loops) or not tied_by_keys(each, loops) for each, loops in _joining(need)
+        bounded(each.where, loops) or not tied_by_keys(_of_nodes(each), loops) for each, loops in _joining(need)
     )
+
+
+def _of_nodes(node: Any) -> Any:
+    """An expression with nodes in the place of their values: keys of JSON are told by paths (`json_needs.py`)."""
+    match rebuild(node, _of_nodes):
+        case ast.Call("data", (operand,)):
+            return operand
+        case found:
+            return found
 
 
 def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
