@@ -249,7 +249,8 @@ class PathScope:
     def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
         """The elements that a path leads to; attributes have no text nodes."""
         found = [each for each in self.filtered_spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
-        assert all(each.text >= 0 for each in found), "others are refused"
+        if any(each.part >= 0 and not each.look.parts[each.part].has_text for each in found):
+            raise NotColumnar("text beside elements, by itself", "the whole text of the element")
         return found
 
     def _bound(self, name: str | None) -> list[Spot]:

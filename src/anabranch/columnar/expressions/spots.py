@@ -123,7 +123,9 @@ class Spot:
         if self.is_typed and not self.look.parts[self.part].has_text:
             raise NotColumnar("an object or array that is computed with", "the keys whose values are meant")
         if not self.look.parts[self.part].has_text:
-            raise NotColumnar("text beside elements, by itself", "the whole text of the element")
+            raise NotColumnar(
+                "the text of an element with elements in it", "name the element inside whose text is meant"
+            )
         return self.part
 
     @property
