@@ -25,9 +25,12 @@ from anabranch.spark.checkpoint.crash import POINTS
 from anabranch.stream.photons import photons_dtd
 from brokers import Broker
 from faults.drawn_networks import DrawnNetwork
-from faults.test_links import PATIENCE, PartProcess
+from faults.test_links import PartProcess
 from mass import Mass
 from peers.test_what_fails import told_by
+
+PATIENCE = 400
+"""Seconds for all processes of a network to be through, on a busy machine too."""
 
 ON_SPARK = 5
 """One of so many networks runs on Spark."""
